@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an algorithm may know: a shape, a rank, and the verbs that write a plan.
+ *
+ * A builder is a pure function of (shape, rank): no MPI, no CUDA, no globals, no addresses. It writes
+ * down, for one rank, what is sent, received, copied and reduced; everything else (running it, proving
+ * it, pricing it, drawing it, staging it through pinned memory) is done to the plan by others.
+ *
+ * All lengths and offsets are in elements. For a reduction an element is one item of the datatype; for
+ * a collective that only moves data it is a run of bytes, chosen from the total size alone, because
+ * ranks may use different datatypes with equal signatures. */
+#ifndef TT_ALGOS_H
+#define TT_ALGOS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The collectives: one enumerator per row of collectives.def, TT_COLL_allreduce and so on. */
+enum tt_coll {
+#define TT_COLLECTIVE(id, Name, family, traits, params, fill, args) TT_COLL_##id,
+#include "coll/collectives.def"
+#undef TT_COLLECTIVE
+    TT_NCOLLS,
+    TT_COLL_any = TT_NCOLLS /* a row that serves every collective */
+};
+
+/* The buffers a step can name. PIN is pinned host memory, written only by the staging pass. */
+enum tt_buf { SEND, RECV, TMP, PIN, TT_NBUFS };
+
+/* A place in a buffer, in elements from its start. */
+struct tt_loc {
+    enum tt_buf buf;
+    int64_t at;
+};
+
+/* What every rank knows about one call. Except for inplace, every field is the same on all ranks; inplace
+ * may differ (reduce, gather, scatter: root only) and so must not change what goes on the wire.
+ *
+ *  collective      SEND holds                    RECV holds                       count is
+ *  allreduce       count                         count                            the vector
+ *  reduce          count                         count, significant at root only  the vector
+ *  reduce_scatter  all blocks, in rank order     own block                        a block, unless counts
+ *  bcast           not used                      count; the data at root          the vector
+ *  allgather       count                         size * count                     a block
+ *  gather          count                         size * count, at root only       a block
+ *  scatter         size * count, at root only    count                            a block
+ *  alltoall        size * count                  size * count                     a block
+ *  barrier         not used                      not used                         0 */
+struct tt_shape {
+    enum tt_coll coll;     /* the family's: reduce_scatter_block is reduce_scatter with counts NULL */
+    int size;              /* number of ranks, p */
+    int root;
+    bool inplace;          /* this rank passed MPI_IN_PLACE */
+    bool commutes;         /* the op is commutative (reductions only) */
+    int64_t count;         /* elements, see above */
+    const int64_t *counts; /* reduce_scatter: elements of each rank's block, or NULL if all have count */
+    int64_t segment;       /* elements of one segment of a pipelined algorithm, at least 1 */
+    size_t unit;           /* bytes of one element */
+};
+
+struct tt_plan; /* opaque but for these two, which follow the scope: */
+int tt_rank(const struct tt_plan *p);
+int tt_size(const struct tt_plan *p);
+
+/* ---- the verbs ----
+ * Steps between two fences run concurrently: they must not touch each other's memory. A step of zero
+ * elements is dropped, on both sides alike. Errors (out of memory, a peer out of range) stick to the plan
+ * and are reported when it is sealed, so a builder need not check. */
+void tt_send(struct tt_plan *p, int peer, struct tt_loc src, int64_t n);
+void tt_recv(struct tt_plan *p, int peer, struct tt_loc dst, int64_t n);
+void tt_copy(struct tt_plan *p, struct tt_loc dst, struct tt_loc src, int64_t n);
+
+/* dst = a op b, in that order: a must be what stands to the left for a non-commutative op. dst may be
+ * exactly a or exactly b. */
+void tt_reduce(struct tt_plan *p, struct tt_loc dst, struct tt_loc a, struct tt_loc b, int64_t n);
+
+/* All steps before it, in this lane, complete before any after it starts. */
+void tt_fence(struct tt_plan *p);
+
+/* Starts another lane. Lanes run independently and must touch disjoint memory. At most TT_MAX_LANES. */
+enum { TT_MAX_LANES = 4 };
+void tt_lane(struct tt_plan *p);
+
+/* n elements of scratch, distinct from all other scratch of this plan. */
+struct tt_loc tt_tmp(struct tt_plan *p, int64_t n);
+
+/* ---- scopes ----
+ * Inside a scope peers are numbered by their place in ranks[], and SEND and RECV begin at send and
+ * recv: so a composition calls another algorithm's pieces as if they were alone. ranks are numbers of the
+ * enclosing scope and are copied. Returns false, and enters nothing, if this rank is not a member. */
+struct tt_scope {
+    const int *ranks;
+    int size;
+    struct tt_loc send, recv; /* in terms of the enclosing scope */
+};
+bool tt_enter(struct tt_plan *p, const struct tt_scope *scope);
+void tt_leave(struct tt_plan *p);
+
+/* A scope of all ranks in which `first` is rank 0, the next one 1, and so on: a tree rooted anywhere is a
+ * tree rooted at 0 of this scope. SEND and RECV stay. */
+void tt_enter_rotated(struct tt_plan *p, int first);
+
+/* ---- arithmetic ---- */
+static inline struct tt_loc tt_at(enum tt_buf buf, int64_t at)
+{
+    return (struct tt_loc){buf, at};
+}
+
+static inline struct tt_loc tt_plus(struct tt_loc loc, int64_t n)
+{
+    return (struct tt_loc){loc.buf, loc.at + n};
+}
+
+/* a modulo p, never negative. */
+static inline int tt_mod(int a, int p)
+{
+    return (a % p + p) % p;
+}
+
+/* The largest power of two that is at most p (p >= 1). */
+static inline int tt_pow2_below(int p)
+{
+    int k = 1;
+    while (k <= p / 2)
+        k *= 2;
+    return k;
+}
+
+/* Where block i of n elements cut into p balanced blocks begins: no block is more than one element longer
+ * than another, the longer ones first. tt_cut(n, p, p) is n. */
+static inline int64_t tt_cut(int64_t n, int p, int i)
+{
+    return n / p * i + (i < n % p ? i : n % p);
+}
+
+/* Where rank i's block begins in the concatenation of all blocks, for collectives whose shape is stated in
+ * blocks (reduce_scatter, allgather, gather, scatter, alltoall). tt_offset(s, s->size) is the total. */
+int64_t tt_offset(const struct tt_shape *s, int i);
+
+/* ---- the row ---- */
+enum tt_needs {
+    TT_COMMUTATIVE = 1 << 0, /* folds operands out of rank order */
+    TT_POWER_OF_TWO = 1 << 1 /* of ranks */
+};
+
+/* Who carries out a call: we do, by the plan that build writes, or somebody else's library. */
+enum tt_delegate { TT_OWN, TT_TO_MPI };
+
+struct tt_alg {
+    enum tt_coll coll;
+    const char *name;    /* as in TUTTI_ALLREDUCE=name */
+    const char *summary; /* one line: how it works and what it costs, in alpha, beta, gamma, p, n */
+    unsigned needs;      /* enum tt_needs */
+    int (*build)(struct tt_plan *p, const struct tt_shape *s); /* TT_OWN only; 0, or an errno value */
+    enum tt_delegate delegate;
+};
+
+/* Why this algorithm cannot serve this shape, as words that continue "because ...", or NULL if it can.
+ * Depends on shared facts only. */
+const char *tt_infeasible(const struct tt_alg *alg, const struct tt_shape *s);
+
+/* A row. The file of TT_ALGORITHM(coll, name, ...) is algos/coll_name.c, and its line in Makefile.am is all
+ * that registers it. */
+#define TT_ALGORITHM(coll_id, alg_name, ...)                                                                         \
+    const struct tt_alg tt_alg_##coll_id##_##alg_name = {.coll = TT_COLL_##coll_id, .name = #alg_name, __VA_ARGS__}
+
+/* Every algorithm, in the order of Makefile.am, NULL-terminated. */
+extern const struct tt_alg *const tt_algs[];
+
+#endif

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The verbs, and sealing. A plan under construction carries a builder: the stack of scopes and the shape, from
+ * which every place a verb names is resolved at once to a place in the call's own buffers. MPI_IN_PLACE is
+ * resolved here too: a step of a sealed plan never names a buffer that the call does not have, so whoever
+ * reads the plan (executor, prover, drawing) needs no rule about it. */
+#include "coll/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SCOPES = 8 };
+
+struct scope {
+    int *ranks; /* of the communicator; NULL: the whole of it, from first on */
+    int first, size, rank;
+    struct tt_loc send, recv;
+};
+
+struct tt_builder {
+    const struct tt_shape *shape;
+    struct scope scopes[MAX_SCOPES];
+    int depth; /* scopes[depth] is the one in force */
+    int capacity;
+    int error;
+};
+
+/* ---- names ---- */
+
+static const struct {
+    const char *name;
+    enum tt_coll family;
+} colls[] = {
+#define TT_COLLECTIVE(id, Name, family, traits, params, fill, args) {#id, TT_COLL_##family},
+#include "coll/collectives.def"
+#undef TT_COLLECTIVE
+};
+
+const char *tt_coll_name(enum tt_coll coll)
+{
+    return coll < TT_NCOLLS ? colls[coll].name : "any";
+}
+
+enum tt_coll tt_coll_family(enum tt_coll coll)
+{
+    return coll < TT_NCOLLS ? colls[coll].family : coll;
+}
+
+enum tt_coll tt_coll_find(const char *name, size_t length)
+{
+    for (int c = 0; c < TT_NCOLLS; c++)
+        if (strlen(colls[c].name) == length && memcmp(colls[c].name, name, length) == 0)
+            return (enum tt_coll)c;
+    return TT_NCOLLS;
+}
+
+const char *tt_verb_name(enum tt_verb verb)
+{
+    static const char *const names[TT_NVERBS] = {
+        [TT_SEND] = "send", [TT_RECV] = "recv", [TT_COPY] = "copy", [TT_REDUCE] = "reduce", [TT_FENCE] = "fence"};
+
+    return names[verb];
+}
+
+const char *tt_buf_name(enum tt_buf buf)
+{
+    static const char *const names[TT_NBUFS] = {[SEND] = "SEND", [RECV] = "RECV", [TMP] = "TMP", [PIN] = "PIN"};
+
+    return names[buf];
+}
+
+bool tt_alg_serves(const struct tt_alg *alg, enum tt_coll coll)
+{
+    return alg->coll == TT_COLL_any || alg->coll == tt_coll_family(coll);
+}
+
+const struct tt_alg *tt_alg_find(enum tt_coll coll, const char *name, size_t length)
+{
+    for (int i = 0; tt_algs[i]; i++)
+        if (tt_alg_serves(tt_algs[i], coll) && strlen(tt_algs[i]->name) == length &&
+            memcmp(tt_algs[i]->name, name, length) == 0)
+            return tt_algs[i];
+    return NULL;
+}
+
+const char *tt_infeasible(const struct tt_alg *alg, const struct tt_shape *s)
+{
+    if ((alg->needs & TT_COMMUTATIVE) && !s->commutes)
+        return "it folds operands out of rank order and the op does not commute";
+    if ((alg->needs & TT_POWER_OF_TWO) && (s->size & (s->size - 1)))
+        return "it needs a power of two of ranks";
+    return NULL;
+}
+
+int64_t tt_offset(const struct tt_shape *s, int i)
+{
+    int64_t at = 0;
+
+    if (!s->counts)
+        return i * s->count;
+    for (int r = 0; r < i; r++)
+        at += s->counts[r];
+    return at;
+}
+
+/* ---- scopes ---- */
+
+static struct scope *current(const struct tt_plan *p)
+{
+    return &p->builder->scopes[p->builder->depth];
+}
+
+static void fault(struct tt_plan *p, int error)
+{
+    if (!p->builder->error)
+        p->builder->error = error;
+}
+
+int tt_rank(const struct tt_plan *p)
+{
+    return current(p)->rank;
+}
+
+int tt_size(const struct tt_plan *p)
+{
+    return current(p)->size;
+}
+
+/* The communicator's number for a rank of the scope in force. */
+static int absolute(struct tt_plan *p, int rank)
+{
+    const struct scope *s = current(p);
+
+    if (rank < 0 || rank >= s->size) {
+        fault(p, EINVAL);
+        return 0;
+    }
+    return s->ranks ? s->ranks[rank] : rank;
+}
+
+/* A place named in the scope in force, as one in the call's buffers. */
+static struct tt_loc resolve(const struct tt_plan *p, struct tt_loc loc)
+{
+    const struct scope *s = current(p);
+    struct tt_loc base = loc.buf == SEND ? s->send : loc.buf == RECV ? s->recv : tt_at(loc.buf, 0);
+
+    return tt_plus(base, loc.at);
+}
+
+/* Where the buffer that MPI_IN_PLACE stands for lies in the other one. */
+static void alias_in_place(struct scope *whole, const struct tt_shape *s)
+{
+    switch (s->coll) {
+    case TT_COLL_scatter:
+        whole->recv = tt_at(SEND, tt_offset(s, whole->rank));
+        break;
+    case TT_COLL_allgather:
+    case TT_COLL_gather:
+        whole->send = tt_at(RECV, tt_offset(s, whole->rank));
+        break;
+    default:
+        whole->send = tt_at(RECV, 0);
+    }
+}
+
+static struct scope *push(struct tt_plan *p)
+{
+    if (p->builder->depth + 1 == MAX_SCOPES) {
+        fault(p, EINVAL);
+        return current(p);
+    }
+    return &p->builder->scopes[++p->builder->depth];
+}
+
+bool tt_enter(struct tt_plan *p, const struct tt_scope *scope)
+{
+    struct scope new = {.size = scope->size, .rank = -1, .send = resolve(p, scope->send), .recv = resolve(p, scope->recv)};
+
+    new.ranks = malloc((size_t)scope->size * sizeof *new.ranks);
+    if (!new.ranks) {
+        fault(p, ENOMEM);
+        return false;
+    }
+    for (int i = 0; i < scope->size; i++) {
+        new.ranks[i] = absolute(p, scope->ranks[i]);
+        if (scope->ranks[i] == tt_rank(p))
+            new.rank = i;
+    }
+    if (new.rank < 0) {
+        free(new.ranks);
+        return false;
+    }
+    *push(p) = new;
+    return true;
+}
+
+void tt_enter_rotated(struct tt_plan *p, int first)
+{
+    const int size = tt_size(p);
+    int *ranks = malloc((size_t)size * sizeof *ranks);
+
+    if (!ranks) {
+        fault(p, ENOMEM);
+        push(p)->ranks = NULL;
+        return;
+    }
+    for (int i = 0; i < size; i++)
+        ranks[i] = tt_mod(first + i, size);
+    tt_enter(p, &(struct tt_scope){ranks, size, tt_at(SEND, 0), tt_at(RECV, 0)});
+    free(ranks);
+}
+
+void tt_leave(struct tt_plan *p)
+{
+    free(current(p)->ranks);
+    current(p)->ranks = NULL;
+    if (p->builder->depth > 0)
+        p->builder->depth--;
+}
+
+/* ---- verbs ---- */
+
+static void append(struct tt_plan *p, struct tt_step step)
+{
+    if (p->nsteps == p->builder->capacity) {
+        int capacity = p->builder->capacity ? 2 * p->builder->capacity : 64;
+        struct tt_step *steps = realloc(p->steps, (size_t)capacity * sizeof *steps);
+
+        if (!steps) {
+            fault(p, ENOMEM);
+            return;
+        }
+        p->steps = steps;
+        p->builder->capacity = capacity;
+    }
+    p->steps[p->nsteps++] = step;
+    p->lanes[p->nlanes - 1].count++;
+}
+
+static bool same_place(struct tt_loc a, struct tt_loc b)
+{
+    return a.buf == b.buf && a.at == b.at;
+}
+
+void tt_send(struct tt_plan *p, int peer, struct tt_loc src, int64_t n)
+{
+    if (n > 0)
+        append(p, (struct tt_step){.verb = TT_SEND, .peer = absolute(p, peer), .a = resolve(p, src), .n = n});
+}
+
+void tt_recv(struct tt_plan *p, int peer, struct tt_loc dst, int64_t n)
+{
+    dst = resolve(p, dst);
+    if (dst.buf == SEND)
+        fault(p, EINVAL);
+    if (n > 0)
+        append(p, (struct tt_step){.verb = TT_RECV, .peer = absolute(p, peer), .dst = dst, .n = n});
+}
+
+void tt_copy(struct tt_plan *p, struct tt_loc dst, struct tt_loc src, int64_t n)
+{
+    dst = resolve(p, dst);
+    src = resolve(p, src);
+    if (n <= 0 || same_place(dst, src))
+        return;
+    if (dst.buf == SEND)
+        fault(p, EINVAL);
+    append(p, (struct tt_step){.verb = TT_COPY, .dst = dst, .a = src, .n = n});
+}
+
+void tt_reduce(struct tt_plan *p, struct tt_loc dst, struct tt_loc a, struct tt_loc b, int64_t n)
+{
+    dst = resolve(p, dst);
+    if (dst.buf == SEND)
+        fault(p, EINVAL);
+    if (n > 0)
+        append(p, (struct tt_step){.verb = TT_REDUCE, .dst = dst, .a = resolve(p, a), .b = resolve(p, b), .n = n});
+}
+
+/* A fence that has nothing before it, or follows another, says nothing and is not written. */
+void tt_fence(struct tt_plan *p)
+{
+    struct tt_lane *lane = &p->lanes[p->nlanes - 1];
+
+    if (lane->count > 0 && p->steps[p->nsteps - 1].verb != TT_FENCE)
+        append(p, (struct tt_step){.verb = TT_FENCE});
+}
+
+static void end_lane(struct tt_plan *p)
+{
+    struct tt_lane *lane = &p->lanes[p->nlanes - 1];
+
+    if (lane->count > 0 && p->steps[p->nsteps - 1].verb == TT_FENCE) {
+        lane->count--;
+        p->nsteps--;
+    }
+}
+
+void tt_lane(struct tt_plan *p)
+{
+    end_lane(p);
+    if (p->nlanes == TT_MAX_LANES)
+        fault(p, EINVAL);
+    else
+        p->lanes[p->nlanes++] = (struct tt_lane){p->nsteps, 0};
+}
+
+struct tt_loc tt_tmp(struct tt_plan *p, int64_t n)
+{
+    struct tt_loc loc = tt_at(TMP, p->tmp);
+
+    p->tmp += n;
+    return loc;
+}
+
+/* ---- making and sealing ---- */
+
+static struct tt_plan *plan_new(int rank, int size, size_t unit)
+{
+    struct tt_plan *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return NULL;
+    p->builder = calloc(1, sizeof *p->builder);
+    if (!p->builder) {
+        free(p);
+        return NULL;
+    }
+    p->rank = rank;
+    p->size = size;
+    p->unit = unit;
+    p->nlanes = 1;
+    p->builder->scopes[0] = (struct scope){.size = size, .rank = rank, .send = {SEND, 0}, .recv = {RECV, 0}};
+    return p;
+}
+
+/* Numbers each message among those of its lane to, or from, the same peer: both sides count alike, so the number
+ * (which becomes part of the tag) identifies the message whatever order its parts travel in. */
+static int number_messages(struct tt_plan *p)
+{
+    int *sent = calloc((size_t)p->size * 2, sizeof *sent), *received = sent + p->size;
+
+    if (!sent)
+        return ENOMEM;
+    for (int l = 0; l < p->nlanes; l++) {
+        memset(sent, 0, (size_t)p->size * 2 * sizeof *sent);
+        for (int i = p->lanes[l].first; i < p->lanes[l].first + p->lanes[l].count; i++) {
+            struct tt_step *s = &p->steps[i];
+
+            if (s->verb == TT_SEND)
+                s->message = sent[s->peer]++;
+            else if (s->verb == TT_RECV)
+                s->message = received[s->peer]++;
+        }
+    }
+    free(sent);
+    return 0;
+}
+
+static void measure_rounds(struct tt_plan *p)
+{
+    p->max_round = 0;
+    for (int l = 0; l < p->nlanes; l++) {
+        int in_round = 0;
+
+        for (int i = p->lanes[l].first; i < p->lanes[l].first + p->lanes[l].count; i++) {
+            const enum tt_verb verb = p->steps[i].verb;
+
+            in_round = verb == TT_FENCE ? 0 : in_round + (verb == TT_SEND || verb == TT_RECV);
+            if (in_round > p->max_round)
+                p->max_round = in_round;
+        }
+    }
+}
+
+static void builder_free(struct tt_plan *p)
+{
+    while (p->builder && p->builder->depth > 0)
+        tt_leave(p);
+    free(p->builder);
+    p->builder = NULL;
+}
+
+/* Returns p sealed, or NULL with errno, having freed it. */
+static struct tt_plan *seal(struct tt_plan *p)
+{
+    int error = p->builder->error;
+
+    end_lane(p);
+    builder_free(p);
+    if (error) {
+        tt_plan_free(p);
+        errno = error;
+        return NULL;
+    }
+    measure_rounds(p);
+    p->sealed = true;
+    return p;
+}
+
+struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s, int rank)
+{
+    struct tt_plan *p = plan_new(rank, s->size, s->unit);
+    int error;
+
+    if (!p)
+        return NULL;
+    p->coll = s->coll;
+    p->algorithm = alg->name;
+    p->builder->shape = s;
+    if (s->inplace)
+        alias_in_place(&p->builder->scopes[0], s);
+    error = alg->build(p, s);
+    if (error)
+        fault(p, error);
+    error = number_messages(p);
+    if (error)
+        fault(p, error);
+    return seal(p);
+}
+
+void tt_plan_free(struct tt_plan *p)
+{
+    if (!p)
+        return;
+    builder_free(p);
+    free(p->steps);
+    free(p);
+}
+
+struct tt_totals tt_plan_totals(const struct tt_plan *p)
+{
+    struct tt_totals t = {0};
+
+    for (int l = 0; l < p->nlanes; l++) {
+        int rounds = p->lanes[l].count > 0;
+
+        for (int i = p->lanes[l].first; i < p->lanes[l].first + p->lanes[l].count; i++) {
+            const struct tt_step *s = &p->steps[i];
+
+            rounds += s->verb == TT_FENCE;
+            t.messages += s->verb == TT_SEND;
+            t.sent += s->verb == TT_SEND ? s->n : 0;
+            t.received += s->verb == TT_RECV ? s->n : 0;
+            t.copied += s->verb == TT_COPY ? s->n : 0;
+            t.reduced += s->verb == TT_REDUCE ? s->n : 0;
+            t.reductions += s->verb == TT_REDUCE;
+        }
+        if (rounds > t.rounds)
+            t.rounds = rounds;
+    }
+    return t;
+}

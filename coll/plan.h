@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A plan: what one rank does in one collective, as data. Written by the verbs of algos.h, sealed once,
+ * then only read: by the executor, the prover, the drawing and the passes. */
+#ifndef TT_PLAN_H
+#define TT_PLAN_H
+
+#include "algos/algos.h"
+
+enum tt_verb { TT_SEND, TT_RECV, TT_COPY, TT_REDUCE, TT_FENCE, TT_NVERBS };
+
+/* One step. Unused places are {SEND, 0}. */
+struct tt_step {
+    enum tt_verb verb;
+    int peer;             /* send, recv: rank in the communicator */
+    struct tt_loc dst;    /* recv, copy, reduce */
+    struct tt_loc a, b;   /* send, copy: a. reduce: dst = a op b */
+    int64_t n;            /* elements */
+    int message;          /* send, recv: ordinal among this lane's messages to or from peer; the two sides agree */
+    int part;             /* send, recv: which part of that message, once tt_pass_split has cut it */
+};
+
+/* A lane is steps[first] ... steps[first + count - 1]; it does not end in a fence. */
+struct tt_lane {
+    int first, count;
+};
+
+struct tt_plan {
+    int rank, size; /* of the communicator */
+    enum tt_coll coll;
+    const char *algorithm;
+    size_t unit; /* bytes per element */
+    int nlanes;
+    struct tt_lane lanes[TT_MAX_LANES];
+    int nsteps;
+    struct tt_step *steps;
+    int64_t tmp, pin;  /* elements of TMP and PIN it needs */
+    int max_round;     /* the most sends and receives in one round of one lane */
+    bool sealed;
+    struct tt_builder *builder; /* what only the verbs need; gone once sealed */
+};
+
+/* Builds and seals rank's plan. Returns NULL and sets errno: ENOMEM, EINVAL (the builder named a peer out of
+ * range, wrote SEND, or used too many lanes: a fault of the algorithm), or what the builder returned. */
+struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s, int rank);
+void tt_plan_free(struct tt_plan *p);
+
+/* The collective's names and its family, from the rows. */
+const char *tt_coll_name(enum tt_coll coll);                 /* "reduce_scatter" */
+enum tt_coll tt_coll_family(enum tt_coll coll);
+enum tt_coll tt_coll_find(const char *name, size_t length);  /* TT_NCOLLS if there is none */
+const char *tt_verb_name(enum tt_verb verb);
+const char *tt_buf_name(enum tt_buf buf);
+
+/* The algorithm of that name for that collective (its family's), or NULL. */
+const struct tt_alg *tt_alg_find(enum tt_coll coll, const char *name, size_t length);
+
+/* True if alg serves coll (or its family). */
+bool tt_alg_serves(const struct tt_alg *alg, enum tt_coll coll);
+
+/* ---- passes: a new plan from a sealed one; NULL with errno ENOMEM ---- */
+
+/* Cuts every message longer than max elements into parts. The cut depends on shared facts alone, so the two
+ * sides agree whatever their memory is; parts of one round stay in that round. */
+struct tt_plan *tt_pass_split(const struct tt_plan *p, int64_t max);
+
+/* Routes sends and receives that name a buffer in device_bufs (bit 1 << enum tt_buf) through PIN, two slots per
+ * message: part k+1 is copied down while part k is on the wire, and part k-1 is copied up.
+ * What passes between ranks is unchanged. */
+struct tt_plan *tt_pass_stage(const struct tt_plan *p, unsigned device_bufs);
+
+/* Totals of a plan, for explain and for tests that assert cost. */
+struct tt_totals {
+    int rounds;                        /* of the longest lane */
+    int messages;                      /* sent */
+    int64_t sent, received;            /* elements */
+    int64_t copied, reduced;           /* elements; one operand of a reduction counted once */
+    int reductions;                    /* reduce steps */
+};
+struct tt_totals tt_plan_totals(const struct tt_plan *p);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where memory lives, and what can be done to it there. Everything above this room moves and reduces memory
+ * through struct tt_dev; there are two: the host's, and that of a CUDA context reached through the driver API.
+ * Nothing here knows of MPI. */
+#ifndef TT_DEV_H
+#define TT_DEV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda/cells.h"
+
+enum tt_mem_kind { TT_MEM_HOST, TT_MEM_PINNED, TT_MEM_MANAGED, TT_MEM_DEVICE };
+
+/* What is known of one pointer. Asked for afresh in every call and never kept: an address can be freed and come
+ * back as something else. */
+struct tt_mem {
+    enum tt_mem_kind kind;
+    int device;    /* CUDA ordinal, -1 for host memory */
+    void *context; /* CUcontext it belongs to, NULL for host memory */
+};
+
+/* True when a kernel must be used to reduce it. */
+static inline bool tt_mem_on_device(const struct tt_mem *m)
+{
+    return m->kind >= TT_MEM_MANAGED;
+}
+
+/* Asks where p lives: at most one driver call, and none at all while no CUDA driver is loaded in this process (it may be
+ * loaded later, by anyone, at any time). Returns 0, or -1 with tt_fault() set after a CUDA error (a sticky one: a
+ * fault is never taken for "host"). */
+int tt_mem_where(const void *p, struct tt_mem *mem);
+
+/* The last failure in this thread, as words: "cuMemAlloc of 4096 bytes: out of memory (CUDA_ERROR_OUT_OF_MEMORY)". */
+const char *tt_fault(void);
+
+struct tt_place; /* memory of one kind reachable together: the host, or one CUDA context */
+
+/* Queues are in order within themselves and concurrent among each other; enum tt_flow of every lane. */
+enum tt_flow { TT_DOWN, TT_UP, TT_WITHIN, TT_NFLOWS }; /* device to host, host to device, neither */
+enum { TT_MAX_QUEUES = 4 * TT_NFLOWS };
+
+/* Functions that return int return 0, or -1 with tt_fault() set. Between enter and leave of one place the calling
+ * thread may not use another. No function waits for the device but wait, and none changes the caller's current
+ * context beyond leave. */
+struct tt_dev {
+    const char *name; /* "host", "cuda" */
+    int (*enter)(struct tt_place *place); /* make its context current, after noting the caller's */
+    void (*leave)(struct tt_place *place);
+    /* Scratch. Blocks are pooled: giving one back and taking one of no larger size makes no driver call. */
+    void *(*take)(struct tt_place *place, size_t bytes);        /* where kernels are at home; NULL on failure */
+    void *(*take_pinned)(struct tt_place *place, size_t bytes); /* host memory that copies run fastest from */
+    void (*give)(struct tt_place *place, void *block);          /* either; NULL is allowed */
+    int (*copy)(struct tt_place *place, int queue, void *dst, const void *src, size_t bytes);
+    /* dst[i] = src[0][i] op src[1][i] op ... op src[k-1][i], left to right, 2 <= k <= TT_MAX_SOURCES, one launch;
+     * accumulated in the cell's accumulator. dst may be exactly one of the sources. */
+    int (*reduce)(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
+                  int k, size_t n);
+    bool (*reduces)(struct tt_place *place, const struct tt_cell *cell); /* is there code for it here? */
+    int (*poll)(struct tt_place *place, int queue); /* 1: all it was given is done, 0: not yet, -1: failed */
+    int (*settle)(struct tt_place *place);          /* waits for all the caller's own work in the context (TUTTI_SYNC=1) */
+};
+
+struct tt_place {
+    const struct tt_dev *dev;
+};
+
+/* The place in which mem is at home: the host's for host and pinned memory. NULL with tt_fault() set. Owned by the
+ * room, shared by all callers, gone at tt_places_close. */
+struct tt_place *tt_place_of(const struct tt_mem *mem);
+
+/* Drops every place. Contexts may be gone already; that is not an error. */
+void tt_places_close(void);
+
+/* The driver for `tutti`'s and bootstrap's "what was found": version as CUDA counts (13000 is 13.0), 0 if there is
+ * none; devices, and the name of the first. Loads libcuda.so.1 if it can: never called inside a collective. */
+struct tt_driver_info {
+    int version, devices;
+    char first[256];
+    bool simulated;
+    const char *why_not; /* when version is 0: the loader's words */
+};
+struct tt_driver_info tt_driver_look(void);
+
+#endif
