@@ -682,37 +682,57 @@ static void count_sides(const struct proof *pr, enum tt_verb verb, int *first)
         first[b + 1] += first[b];
 }
 
-/* Keeps each box sorted; sides nearly always come in order. */
-static void insert_side(struct side *box, int n, struct side x)
+enum { PART_BITS = 30, MESSAGE_BITS = 30 };
+
+static uint64_t key_of(int lane, const struct tt_step *s)
+{
+    return (uint64_t)lane << (MESSAGE_BITS + PART_BITS) | (uint64_t)s->message << PART_BITS | (uint64_t)s->part;
+}
+
+/* Keeps each box sorted; sides nearly always come in order. Whole messages may overtake each other, for each has its
+ * number in its tag, but the parts of one are told apart by nothing but their order. */
+static bool insert_side(struct proof *pr, struct side *box, int n, struct side x)
 {
     while (n > 0 && box[n - 1].key > x.key) {
+        if (box[n - 1].key >> PART_BITS == x.key >> PART_BITS)
+            return accuse_pair(pr, PROVE_OVERTAKING, &x, "is an earlier part of the same message than", &box[n - 1]);
         box[n] = box[n - 1];
         n--;
     }
     box[n] = x;
+    return true;
 }
 
-static void fill_boxes(const struct proof *pr, enum tt_verb verb, struct boxes *b, int *filled)
+static bool fill_from(struct proof *pr, int rank, enum tt_verb verb, struct boxes *b, int *filled)
 {
-    for (int r = 0; r < pr->size; r++) {
-        const struct tt_plan *p = pr->ranks[r].plan;
+    const struct tt_plan *p = pr->ranks[rank].plan;
 
-        for (int l = 0; l < p->nlanes; l++)
-            for (int i = p->lanes[l].first; i < p->lanes[l].first + p->lanes[l].count; i++) {
-                const struct tt_step *s = &p->steps[i];
-                const uint64_t key = (uint64_t)l << 60 | (uint64_t)s->message << 30 | (uint64_t)s->part;
+    for (int l = 0; l < p->nlanes; l++)
+        for (int i = p->lanes[l].first; i < p->lanes[l].first + p->lanes[l].count; i++) {
+            const struct tt_step *s = &p->steps[i];
+            int box;
 
-                if (s->verb == verb) {
-                    const int box = box_of(pr, r, s);
-
-                    insert_side(b->sides + b->first[box], filled[box]++, (struct side){key, r, i});
-                }
-            }
-    }
+            if (s->verb != verb)
+                continue;
+            box = box_of(pr, rank, s);
+            if (!insert_side(pr, b->sides + b->first[box], filled[box]++, (struct side){key_of(l, s), rank, i}))
+                return false;
+        }
+    return true;
 }
 
-static bool boxes_open(const struct proof *pr, enum tt_verb verb, struct boxes *b)
+static bool fill_boxes(struct proof *pr, enum tt_verb verb, struct boxes *b, int *filled)
 {
+    for (int r = 0; r < pr->size; r++)
+        if (!fill_from(pr, r, verb, b, filled))
+            return false;
+    return true;
+}
+
+/* boxes_close it whatever comes back. */
+static bool boxes_open(struct proof *pr, enum tt_verb verb, struct boxes *b)
+{
+    bool good = false;
     const size_t n = (size_t)pr->size * (size_t)pr->size;
     int *filled = calloc(n, sizeof *filled);
 
@@ -721,11 +741,10 @@ static bool boxes_open(const struct proof *pr, enum tt_verb verb, struct boxes *
     if (filled && b->first) {
         count_sides(pr, verb, b->first);
         b->sides = malloc(((size_t)b->first[n] + 1) * sizeof *b->sides);
-        if (b->sides)
-            fill_boxes(pr, verb, b, filled);
+        good = b->sides && fill_boxes(pr, verb, b, filled);
     }
     free(filled);
-    return b->sides;
+    return good;
 }
 
 static void boxes_close(struct boxes *b)
@@ -1025,10 +1044,9 @@ static bool memory_open(struct proof *pr)
     return true;
 }
 
-bool prove_plans(struct tt_plan *const *plans, const struct tt_shape *s, struct prove_verdict *v)
+static struct proof proof_of(struct tt_plan *const *plans, const struct tt_shape *s, struct prove_verdict *v)
 {
     struct proof pr = {.shape = s, .size = s->size, .verdict = v};
-    bool good;
 
     v->fault = PROVED;
     v->why[0] = '\0';
@@ -1037,10 +1055,23 @@ bool prove_plans(struct tt_plan *const *plans, const struct tt_shape *s, struct 
         pr.ranks[r].inplace = prove_in_place(s, r);
         set_extents(s, r, &pr.ranks[r]);
     }
-    good = forest_open(&pr.forest, s->size) && memory_open(&pr) && check_memory(&pr) && check_messages(&pr) &&
-           run_all(&pr) && check_results(&pr);
-    if (!good && v->fault == PROVED)
-        accuse_proof(&pr, PROVE_OUT_OF_MEMORY);
+    return pr;
+}
+
+/* What fails without an accusation has failed for want of memory. */
+static bool conclude(struct proof *pr, bool good)
+{
+    if (!good && pr->verdict->fault == PROVED)
+        accuse_proof(pr, PROVE_OUT_OF_MEMORY);
+    return good;
+}
+
+bool prove_plans(struct tt_plan *const *plans, const struct tt_shape *s, struct prove_verdict *v)
+{
+    struct proof pr = proof_of(plans, s, v);
+    const bool good = conclude(&pr, forest_open(&pr.forest, s->size) && memory_open(&pr) && check_memory(&pr) &&
+                                        check_messages(&pr) && run_all(&pr) && check_results(&pr));
+
     forest_close(&pr.forest);
     free(pr.memory);
     free(pr.partners);
@@ -1048,6 +1079,100 @@ bool prove_plans(struct tt_plan *const *plans, const struct tt_shape *s, struct 
     free(pr.ready);
     return good;
 }
+
+/* ---- staging ---- */
+
+/* The message of `there` that is not as it is `here`, if any. */
+static bool same_box(struct proof *pr, const struct proof *there, const struct side *x, int nx, const struct side *y,
+                     int ny)
+{
+    struct text t;
+
+    for (int i = 0; i < nx && i < ny; i++)
+        if (x[i].key != y[i].key || step_of(pr, &x[i])->n != step_of(there, &y[i])->n) {
+            t = accuse_proof(pr, PROVE_WIRE);
+            say(&t, "rank %d: expected ", x[i].rank);
+            say_step(&t, there->ranks[y[i].rank].plan, y[i].step);
+            say(&t, ", seen ");
+            say_step(&t, pr->ranks[x[i].rank].plan, x[i].step);
+            return false;
+        }
+    if (nx == ny)
+        return true;
+    t = accuse_proof(pr, PROVE_WIRE);
+    say(&t, "rank %d: expected %d messages to rank %d, seen %d", nx ? x->rank : y->rank, ny,
+        nx ? step_of(pr, x)->peer : step_of(there, y)->peer, nx);
+    return false;
+}
+
+bool prove_same_wire(struct tt_plan *const *plans, struct tt_plan *const *model, const struct tt_shape *s,
+                     struct prove_verdict *v)
+{
+    struct proof here = proof_of(plans, s, v), there = proof_of(model, s, v);
+    struct boxes x = {NULL, NULL}, y = {NULL, NULL};
+    bool good = boxes_open(&here, TT_SEND, &x) && boxes_open(&there, TT_SEND, &y);
+
+    for (int b = 0; good && b < s->size * s->size; b++)
+        good = same_box(&here, &there, x.sides + x.first[b], x.first[b + 1] - x.first[b], y.sides + y.first[b],
+                        y.first[b + 1] - y.first[b]);
+    boxes_close(&x);
+    boxes_close(&y);
+    return conclude(&here, good);
+}
+
+static bool check_staged(struct proof *pr, const unsigned *device_bufs)
+{
+    for (int r = 0; r < pr->size; r++)
+        for (int i = 0; i < pr->ranks[r].plan->nsteps; i++) {
+            const struct tt_step *s = &pr->ranks[r].plan->steps[i];
+
+            if ((s->verb == TT_SEND && (device_bufs[r] & 1u << s->a.buf)) ||
+                (s->verb == TT_RECV && (device_bufs[r] & 1u << s->dst.buf)))
+                return accuse_step(pr, PROVE_UNSTAGED, r, i, "names device memory");
+        }
+    return true;
+}
+
+/* All plans rewritten, or none. */
+static bool split_all(struct tt_plan *const *plans, int size, int64_t max, struct tt_plan **out)
+{
+    for (int r = 0; r < size; r++)
+        if (!(out[r] = tt_pass_split(plans[r], max))) {
+            prove_free(out, r);
+            return false;
+        }
+    return true;
+}
+
+static bool stage_all(struct tt_plan *const *plans, int size, const unsigned *device_bufs, struct tt_plan **out)
+{
+    for (int r = 0; r < size; r++)
+        if (!(out[r] = tt_pass_stage(plans[r], device_bufs[r]))) {
+            prove_free(out, r);
+            return false;
+        }
+    return true;
+}
+
+bool prove_staged(struct tt_plan *const *plans, const struct tt_shape *s, int64_t part, const unsigned *device_bufs,
+                  struct prove_verdict *v)
+{
+    struct tt_plan *split[PROVE_MAX_RANKS], *staged[PROVE_MAX_RANKS];
+    struct proof pr = proof_of(plans, s, v);
+    bool good = false;
+
+    if (!split_all(plans, s->size, part, split))
+        return conclude(&pr, false);
+    if (stage_all(split, s->size, device_bufs, staged)) {
+        pr = proof_of(staged, s, v);
+        good = check_staged(&pr, device_bufs) && prove_same_wire(staged, split, s, v) && prove_plans(staged, s, v);
+        prove_free(staged, s->size);
+    }
+    prove_free(split, s->size);
+    return good || conclude(&pr, false);
+}
+
+/* ---- from an algorithm ---- */
 
 bool prove_build(const struct tt_alg *alg, const struct tt_shape *s, struct tt_plan **plans, struct prove_verdict *v)
 {

@@ -19,6 +19,7 @@ enum { PROVE_MAX_RANKS = 64 };
     F(HAZARD, "two concurrent steps touch the same memory and one of them writes it")                                \
     F(MATCHING, "one side of a message does not know of it")                                                         \
     F(LENGTH, "the two sides of a message differ in length")                                                         \
+    F(OVERTAKING, "parts of one message are posted out of order, and nothing else tells them apart")                 \
     F(WIRE, "what goes on the wire depends on where memory is")                                                      \
     F(DEADLOCK, "ranks wait for each other in a circle")                                                             \
     F(UNINITIALISED, "a step reads memory that nobody wrote")                                                        \
@@ -56,6 +57,15 @@ void prove_free(struct tt_plan **plans, int size);
  * collective promises, in rank order unless s->commutes, with the same tree of operations on every rank. A send
  * completes only when its receive is posted. Reads nothing but its arguments; frees nothing. */
 bool prove_plans(struct tt_plan *const *plans, const struct tt_shape *s, struct prove_verdict *v);
+
+/* The same messages pass, with the same lengths, as in the model's plans: law 1. */
+bool prove_same_wire(struct tt_plan *const *plans, struct tt_plan *const *model, const struct tt_shape *s,
+                     struct prove_verdict *v);
+
+/* Cuts messages into parts of that many elements, stages rank r's buffers in device_bufs[r] (bits 1 << enum tt_buf), and
+ * proves what comes out: right as before, nothing on the wire from device memory, and the wire as if none were. */
+bool prove_staged(struct tt_plan *const *plans, const struct tt_shape *s, int64_t part, const unsigned *device_bufs,
+                  struct prove_verdict *v);
 
 /* Builds, proves, frees. */
 bool prove(const struct tt_alg *alg, const struct tt_shape *s, struct prove_verdict *v);
