@@ -357,7 +357,7 @@ static int number_messages(struct tt_plan *p)
     return 0;
 }
 
-static void measure_rounds(struct tt_plan *p)
+void tt_plan_measure(struct tt_plan *p)
 {
     p->max_round = 0;
     for (int l = 0; l < p->nlanes; l++) {
@@ -393,7 +393,7 @@ static struct tt_plan *seal(struct tt_plan *p)
         errno = error;
         return NULL;
     }
-    measure_rounds(p);
+    tt_plan_measure(p);
     p->sealed = true;
     return p;
 }

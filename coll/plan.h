@@ -44,6 +44,9 @@ struct tt_plan {
 struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s, int rank);
 void tt_plan_free(struct tt_plan *p);
 
+/* Sets max_round from the steps; for passes, which write them without the verbs. */
+void tt_plan_measure(struct tt_plan *p);
+
 /* The collective's names and its family, from the rows. */
 const char *tt_coll_name(enum tt_coll coll);                 /* "reduce_scatter" */
 enum tt_coll tt_coll_family(enum tt_coll coll);

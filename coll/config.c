@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The environment, read once at MPI_Init. Strict, because a setting that is silently ignored is worse than an
+ * error: an unknown value is refused with the list of what is known, and a TUTTI_ variable that nobody reads is
+ * pointed out. */
+#include "coll/config.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/sizes.h"
+
+extern char **environ;
+
+struct row {
+    const char *name, *def, *values;
+    int shared;
+    size_t offset;
+};
+
+static const struct row rows[] = {
+#define TT_CONFIG(id, name, def, values, shared, help) {name, def, values, shared, offsetof(struct tt_config, id)},
+#include "coll/config.def"
+#undef TT_CONFIG
+};
+enum { NROWS = sizeof rows / sizeof *rows };
+
+/* Read by others than the library: the simulated device. */
+static const char simulator_prefix[] = "TUTTI_SIM_";
+
+struct tt_config tt_config = {.enabled = 1, .log = TT_WARN, .chunk = 1 << 20, .segment = 128 << 10};
+
+/* The place of value among words "a|b|c", or -1. */
+static int64_t word_find(const char *words, const char *value)
+{
+    const size_t length = strlen(value);
+
+    for (int i = 0;; i++) {
+        const size_t n = strcspn(words, "|");
+
+        if (n == length && memcmp(words, value, n) == 0)
+            return i;
+        if (!words[n])
+            return -1;
+        words += n + 1;
+    }
+}
+
+static int row_parse(const struct row *row, const char *value, int64_t *out, char *why, size_t size)
+{
+    if (strcmp(row->values, "size") == 0) {
+        if (tt_size_parse(value, out) == 0 && *out > 0 && *out <= 1 << 30)
+            return 0;
+        snprintf(why, size, "%s=%s is not a size from 1 to 1G: write it as 65536, 64K or 4MB", row->name, value);
+        return -1;
+    }
+    *out = word_find(row->values, value);
+    if (*out >= 0)
+        return 0;
+    snprintf(why, size, "%s=%s is not known: it may be %s", row->name, value, row->values);
+    return -1;
+}
+
+/* "TUTTI_ALLREDUCE" for TT_COLL_allreduce. */
+static const char *pin_name(enum tt_coll coll, char *name, size_t size)
+{
+    snprintf(name, size, "TUTTI_%s", tt_coll_name(coll));
+    for (char *c = name; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    return name;
+}
+
+static void list_algorithms(enum tt_coll coll, char *text, size_t size)
+{
+    size_t used = 0;
+
+    for (int i = 0; tt_algs[i] && used < size; i++)
+        if (tt_alg_serves(tt_algs[i], coll))
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", tt_algs[i]->name);
+}
+
+static int pin_load(struct tt_config *config, enum tt_coll coll, char *why, size_t size)
+{
+    char name[64], known[512];
+    const char *value = getenv(pin_name(coll, name, sizeof name));
+
+    if (!value)
+        return 0;
+    config->pin[coll] = tt_alg_find(coll, value, strlen(value));
+    if (config->pin[coll])
+        return 0;
+    list_algorithms(coll, known, sizeof known);
+    snprintf(why, size, "%s=%s is not an algorithm of %s: there are %s", name, value, tt_coll_name(coll), known);
+    return -1;
+}
+
+static bool variable_known(const char *name, size_t length)
+{
+    char pin[64];
+
+    if (strncmp(name, simulator_prefix, sizeof simulator_prefix - 1) == 0)
+        return true;
+    for (int i = 0; i < NROWS; i++)
+        if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0)
+            return true;
+    for (int c = 0; c < TT_NCOLLS; c++)
+        if (strlen(pin_name((enum tt_coll)c, pin, sizeof pin)) == length && memcmp(pin, name, length) == 0)
+            return true;
+    return false;
+}
+
+static void point_out_unknown(void)
+{
+    for (char **e = environ; *e; e++)
+        if (strncmp(*e, "TUTTI_", 6) == 0 && !variable_known(*e, strcspn(*e, "=")))
+            tt_log(TT_WARN, "%.*s is set but nothing reads it: see `tutti info` for the names", (int)strcspn(*e, "="), *e);
+}
+
+int tt_config_load(char *why, size_t size)
+{
+    struct tt_config config = {0};
+
+    for (int i = 0; i < NROWS; i++) {
+        const char *value = getenv(rows[i].name);
+
+        if (row_parse(&rows[i], value ? value : rows[i].def, (int64_t *)((char *)&config + rows[i].offset), why, size))
+            return -1;
+    }
+    for (int c = 0; c < TT_NCOLLS; c++)
+        if (pin_load(&config, (enum tt_coll)c, why, size))
+            return -1;
+    tt_config = config;
+    point_out_unknown();
+    return 0;
+}
+
+/* FNV-1a: no secret to keep, only settings to compare. */
+static uint64_t hash_text(const char *text)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    return h;
+}
+
+int tt_config_shared(uint64_t *hashes, int max)
+{
+    int n = 0;
+
+    for (int i = 0; i < NROWS && n < max; i++)
+        if (rows[i].shared)
+            hashes[n++] = (uint64_t) * (const int64_t *)((const char *)&tt_config + rows[i].offset);
+    for (int c = 0; c < TT_NCOLLS && n < max; c++)
+        hashes[n++] = tt_config.pin[c] ? hash_text(tt_config.pin[c]->name) : 0;
+    return n;
+}
+
+const char *tt_config_shared_name(int i)
+{
+    static char pin[64];
+
+    for (int r = 0; r < NROWS; r++)
+        if (rows[r].shared && i-- == 0)
+            return rows[r].name;
+    return pin_name((enum tt_coll)i, pin, sizeof pin);
+}
+
+void tt_log(enum tt_log_level level, const char *format, ...)
+{
+    static const char *const names[] = {"error: ", "warning: ", "", ""};
+    char line[1024];
+    va_list args;
+
+    if ((int64_t)level > tt_config.log)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    fprintf(stderr, "tutti: %s%s\n", names[level], line);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Configuration: what the environment says, parsed once, strictly. */
+#ifndef TT_CONFIG_H
+#define TT_CONFIG_H
+
+#include "algos/algos.h"
+
+/* One field per row of config.def: a size in bytes, or the place of the word among the row's values. */
+struct tt_config {
+#define TT_CONFIG(id, name, def, values, shared, help) int64_t id;
+#include "coll/config.def"
+#undef TT_CONFIG
+    const struct tt_alg *pin[TT_NCOLLS]; /* TUTTI_<COLLECTIVE>, NULL where not set */
+};
+
+enum tt_log_level { TT_ERROR, TT_WARN, TT_INFO, TT_DEBUG };
+
+extern struct tt_config tt_config;
+
+/* Reads the environment into tt_config. Returns 0, or -1 with why (of size bytes) filled: which variable, what it
+ * said, what it may say. On error tt_config is unchanged: nothing is half-loaded. */
+int tt_config_load(char *why, size_t size);
+
+/* A hash of each setting that all ranks must share, for comparing; tt_config_shared_name(i) names the i-th. */
+int tt_config_shared(uint64_t *hashes, int max);
+const char *tt_config_shared_name(int i);
+
+/* Says a line on standard error, "tutti: ...", if TUTTI_LOG lets this level through. */
+void tt_log(enum tt_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

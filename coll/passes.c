@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Passes: plans rewritten, so that no algorithm knows of it.
+ *
+ * Split cuts messages into parts of at most a chunk. Every rank does it, whatever its memory, so that a rank
+ * with host memory and one that stages agree on the wire.
+ *
+ * Stage moves messages between device memory and the wire through pinned memory. One round of the plan
+ * becomes a pipeline: in sub-round j, part j is copied down, part j-1 is on the wire, and part j-2 is copied up;
+ * two slots of pinned memory per message suffice. It cannot deadlock where the plan did not: a part j is on the
+ * wire in sub-round j+1 on both sides (or earlier, on a side that does not stage), so whatever a rank waits for lies
+ * in an earlier sub-round of the same round of its peer, or in an earlier round. */
+#include "coll/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A growing plan that copies all but the steps of another. */
+struct writer {
+    struct tt_plan *p;
+    int capacity;
+    bool failed;
+    int lane;
+    int64_t lane_pin; /* where this lane's pinned memory begins: lanes run together and share none */
+};
+
+static struct writer writer_open(const struct tt_plan *from)
+{
+    struct writer w = {.p = malloc(sizeof *w.p)};
+
+    if (!w.p)
+        return w;
+    *w.p = *from;
+    w.p->steps = NULL;
+    w.p->nsteps = 0;
+    w.p->max_round = 0;
+    return w;
+}
+
+static void put(struct writer *w, struct tt_step step)
+{
+    if (w->p->nsteps == w->capacity) {
+        int capacity = w->capacity ? 2 * w->capacity : 64;
+        struct tt_step *steps = realloc(w->p->steps, (size_t)capacity * sizeof *steps);
+
+        if (!steps) {
+            w->failed = true;
+            return;
+        }
+        w->p->steps = steps;
+        w->capacity = capacity;
+    }
+    w->p->steps[w->p->nsteps++] = step;
+}
+
+/* Sub-rounds can be empty (nothing is in flight between two parts of another message): no fence after a fence. */
+static void put_fence(struct writer *w)
+{
+    const int first = w->p->lanes[w->lane].first;
+
+    if (w->p->nsteps > first && w->p->steps[w->p->nsteps - 1].verb != TT_FENCE)
+        put(w, (struct tt_step){.verb = TT_FENCE});
+}
+
+static struct tt_plan *writer_close(struct writer *w)
+{
+    if (w->failed) {
+        tt_plan_free(w->p);
+        errno = ENOMEM;
+        return NULL;
+    }
+    tt_plan_measure(w->p);
+    return w->p;
+}
+
+static bool is_message(const struct tt_step *s)
+{
+    return s->verb == TT_SEND || s->verb == TT_RECV;
+}
+
+/* Part k of a message, of max elements each. n is 0 when there is no such part. */
+static struct tt_step part_of(struct tt_step s, int64_t k, int64_t max)
+{
+    const int64_t left = s.n - k * max;
+
+    s.part = (int)k;
+    s.a.at += s.verb == TT_SEND ? k * max : 0;
+    s.dst.at += s.verb == TT_RECV ? k * max : 0;
+    s.n = left <= 0 ? 0 : left < max ? left : max;
+    return s;
+}
+
+/* One past the last step of the round that begins at i; end is one past the lane's last. */
+static int round_end(const struct tt_plan *p, int i, int end)
+{
+    while (i < end && p->steps[i].verb != TT_FENCE)
+        i++;
+    return i;
+}
+
+/* Rewrites each round of each lane by emit, with a fence between. */
+static struct tt_plan *rewrite(const struct tt_plan *p, void (*emit)(struct writer *, const struct tt_step *, int, void *),
+                               void *with)
+{
+    struct writer w = writer_open(p);
+
+    if (!w.p)
+        return NULL;
+    for (int l = 0; l < p->nlanes; l++) {
+        const int end = p->lanes[l].first + p->lanes[l].count;
+
+        w.p->lanes[l].first = w.p->nsteps;
+        w.lane = l;
+        w.lane_pin = w.p->pin;
+        for (int i = p->lanes[l].first, stop; i < end; i = stop + 1) {
+            stop = round_end(p, i, end);
+            emit(&w, &p->steps[i], stop - i, with);
+            if (stop < end)
+                put_fence(&w);
+        }
+        w.p->lanes[l].count = w.p->nsteps - w.p->lanes[l].first;
+    }
+    return writer_close(&w);
+}
+
+static int64_t parts(const struct tt_step *s, int64_t max)
+{
+    return is_message(s) ? (s->n + max - 1) / max : 0;
+}
+
+/* Part k of every message before part k+1 of any: so the first parts, which others wait for, go first. */
+static void split_round(struct writer *w, const struct tt_step *s, int n, void *with)
+{
+    const int64_t max = *(const int64_t *)with;
+    int64_t most = 1;
+
+    for (int i = 0; i < n; i++)
+        most = parts(&s[i], max) > most ? parts(&s[i], max) : most;
+    for (int64_t k = 0; k < most; k++)
+        for (int i = 0; i < n; i++) {
+            struct tt_step part = is_message(&s[i]) ? part_of(s[i], k, max) : s[i];
+
+            if (is_message(&s[i]) ? part.n > 0 : k == 0)
+                put(w, part);
+        }
+}
+
+struct tt_plan *tt_pass_split(const struct tt_plan *p, int64_t max)
+{
+    return rewrite(p, split_round, &max);
+}
+
+static bool staged(const struct tt_step *s, unsigned device_bufs)
+{
+    return is_message(s) && (device_bufs & 1u << (s->verb == TT_SEND ? s->a.buf : s->dst.buf));
+}
+
+/* A message's step on the wire, from or to its slot of pinned memory. */
+static struct tt_step through(struct tt_step s, struct tt_loc slot)
+{
+    if (s.verb == TT_SEND)
+        s.a = slot;
+    else
+        s.dst = slot;
+    return s;
+}
+
+/* What part s of a staged message does in sub-round j of its round: down, wire (both), up. */
+static void put_staged(struct writer *w, const struct tt_step *s, int j, struct tt_loc slot)
+{
+    if (s->verb == TT_SEND && j == s->part)
+        put(w, (struct tt_step){.verb = TT_COPY, .dst = slot, .a = s->a, .n = s->n});
+    if (j == s->part + 1)
+        put(w, through(*s, slot));
+    if (s->verb == TT_RECV && j == s->part + 2)
+        put(w, (struct tt_step){.verb = TT_COPY, .dst = s->dst, .a = slot, .n = s->n});
+}
+
+/* Where the steps of a round that are the same message as s begin to have their slots: two, of the length of its
+ * first part, which is its longest. Parts of one message are told by verb, peer and message number. */
+struct slots {
+    int64_t base, length;
+};
+
+static bool same_message(const struct tt_step *a, const struct tt_step *b)
+{
+    return a->verb == b->verb && a->peer == b->peer && a->message == b->message;
+}
+
+/* Gives each staged message of the round its slots and returns the pinned elements used. The first parts all stand
+ * before any second part (split_round), so a message's slots are known before its later parts come. */
+static int64_t assign_slots(const struct tt_step *s, int n, unsigned device_bufs, struct slots *slots)
+{
+    int64_t used = 0;
+    int firsts = 0;
+
+    while (firsts < n && s[firsts].part == 0)
+        firsts++;
+    for (int i = 0; i < n; i++) {
+        if (!staged(&s[i], device_bufs))
+            continue;
+        if (s[i].part == 0) {
+            slots[i] = (struct slots){used, s[i].n};
+            used += 2 * s[i].n;
+            continue;
+        }
+        for (int f = 0; f < firsts; f++)
+            if (same_message(&s[f], &s[i]))
+                slots[i] = slots[f];
+    }
+    return used;
+}
+
+/* How many sub-rounds a round becomes: where nothing is staged, none is needed and 0 is returned. */
+static int sub_rounds(const struct tt_step *s, int n, unsigned device_bufs)
+{
+    int most = 0;
+    bool any = false;
+
+    for (int i = 0; i < n; i++) {
+        const bool up = staged(&s[i], device_bufs) && s[i].verb == TT_RECV;
+        const int last = is_message(&s[i]) ? s[i].part + 2 + up : 1;
+
+        any |= staged(&s[i], device_bufs);
+        most = last > most ? last : most;
+    }
+    return any ? most : 0;
+}
+
+/* A message that is not staged goes with the parts that are: were it posted (and waited for) in sub-round 0, two ranks
+ * that each stage the other direction would wait for each other. */
+static int sub_round_of(const struct tt_step *s)
+{
+    return is_message(s) ? s->part + 1 : 0;
+}
+
+static void put_sub_round(struct writer *w, const struct tt_step *s, int n, int j, unsigned device_bufs,
+                          const struct slots *slots)
+{
+    for (int i = 0; i < n; i++)
+        if (staged(&s[i], device_bufs))
+            put_staged(w, &s[i], j, tt_at(PIN, w->lane_pin + slots[i].base + s[i].part % 2 * slots[i].length));
+        else if (sub_round_of(&s[i]) == j)
+            put(w, s[i]);
+}
+
+static void stage_round(struct writer *w, const struct tt_step *s, int n, void *with)
+{
+    const unsigned device_bufs = *(const unsigned *)with;
+    struct slots *slots = calloc((size_t)n + 1, sizeof *slots);
+    const int last = sub_rounds(s, n, device_bufs);
+    int64_t used;
+
+    if (!slots) {
+        w->failed = true;
+        return;
+    }
+    for (int i = 0; last == 0 && i < n; i++)
+        put(w, s[i]);
+    used = w->lane_pin + assign_slots(s, n, device_bufs, slots);
+    w->p->pin = used > w->p->pin ? used : w->p->pin;
+    for (int j = 0; j < last; j++) {
+        put_sub_round(w, s, n, j, device_bufs, slots);
+        if (j + 1 < last)
+            put_fence(w);
+    }
+    free(slots);
+}
+
+struct tt_plan *tt_pass_stage(const struct tt_plan *p, unsigned device_bufs)
+{
+    return rewrite(p, stage_round, &device_bufs);
+}

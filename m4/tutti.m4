@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What configure looks for, a macro each; every one sets the words of its line in the summary.
+
+# The MPI that CC compiles for: its name, its mpiexec, and whether it has the large-count twins of MPI-4.
+AC_DEFUN([TT_MPI], [
+AC_CHECK_FUNC([MPI_Init], [], [AC_MSG_ERROR([$CC does not link MPI programs: say CC=mpicc, or mpicc.mpich, or mpicc.openmpi])])
+AC_CHECK_FUNC([MPI_Allreduce_c], [tt_large_count=yes], [tt_large_count=no])
+AM_CONDITIONAL([LARGE_COUNT], [test $tt_large_count = yes])
+AS_IF([test $tt_large_count = yes], [AC_DEFINE([TT_LARGE_COUNT], [1], [the MPI has the large-count twins (MPI_Allreduce_c)])],
+    [AC_DEFINE([TT_LARGE_COUNT], [0])])
+AC_MSG_CHECKING([which MPI it is])
+tt_mpi=unknown
+AC_PREPROC_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
+#ifndef OPEN_MPI
+#error
+#endif]])], [tt_mpi="Open MPI"])
+AC_PREPROC_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
+#ifndef MPICH_VERSION
+#error
+#endif]])], [tt_mpi=MPICH])
+AC_MSG_RESULT([$tt_mpi])
+AC_DEFINE_UNQUOTED([TT_MPI_NAME], ["$tt_mpi"], [the MPI it was built with])
+# mpicc.mpich goes with mpiexec.mpich, a plain mpicc with a plain mpiexec
+tt_mpicc=`AS_ECHO(["$CC"]) | $SED 's/ .*//'`
+AC_PATH_PROGS([MPIEXEC], [`AS_ECHO(["$tt_mpicc"]) | $SED 's/mpicc/mpiexec/'` mpiexec], [mpiexec])
+tt_mpi="$tt_mpi ($CC, $MPIEXEC)"
+AS_IF([test $tt_large_count = no], [tt_mpi="$tt_mpi, without the MPI-4 _c calls"])
+# handles of optional Fortran and extension types that only some MPIs declare
+AC_CHECK_DECLS([MPI_INTEGER16, MPI_REAL2, MPI_REAL16, MPI_COMPLEX4, MPI_COMPLEX32, MPIX_C_FLOAT16, MPI_2COMPLEX],
+    [], [], [[#include <mpi.h>]])
+])
+
+# nvcc, for the kernels. The host code needs neither nvcc nor cuda.h.
+AC_DEFUN([TT_CUDA], [
+AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda@<:@=DIR@:>@], [build the GPU kernels with the CUDA toolkit in DIR @<:@found by PATH@:>@])],
+    [], [with_cuda=check])
+AS_IF([test "x$with_cuda" = xno], [NVCC=],
+    [test "x$with_cuda" = xcheck || test "x$with_cuda" = xyes], [AC_PATH_PROG([NVCC], [nvcc], [], [$PATH:/usr/local/cuda/bin])],
+    [AC_PATH_PROG([NVCC], [nvcc], [], [$with_cuda/bin])])
+AS_IF([test -z "$NVCC" && test "x$with_cuda" != xcheck && test "x$with_cuda" != xno],
+    [AC_MSG_ERROR([--with-cuda was given but there is no nvcc: say --with-cuda=DIR, or leave the option out])])
+AM_CONDITIONAL([HAVE_NVCC], [test -n "$NVCC"])
+AS_IF([test -n "$NVCC"], [
+    tt_cuda_home=`dirname "$NVCC"`/..
+    tt_cuda="`$NVCC --version | $SED -n 's/.*release \([[0-9.]]*\).*/\1/p'` ($NVCC)"
+    AC_DEFINE([TT_HAVE_KERNELS], [1], [GPU kernels are built in])],
+    [tt_cuda="nvcc not found, so no GPU kernels: reductions of GPU memory go through the host"
+    AC_DEFINE([TT_HAVE_KERNELS], [0])])
+AC_SUBST([CUDA_HOME], [$tt_cuda_home])
+AM_CONDITIONAL([HAVE_CUDA_H], [test -n "$tt_cuda_home" && test -f "$tt_cuda_home/include/cuda.h"])
+])
+
+# NCCL is opened at run time; only its version is looked at here.
+AC_DEFUN([TT_NCCL], [
+AC_ARG_WITH([nccl], [AS_HELP_STRING([--with-nccl@<:@=DIR@:>@], [look for nccl.h in DIR/include])], [], [with_nccl=check])
+tt_nccl="not found, so it is looked for at run time only"
+for tt_dir in "$with_nccl" "$tt_cuda_home" /usr /usr/local; do
+    AS_IF([test -f "$tt_dir/include/nccl.h"], [
+        tt_nccl="`$SED -n 's/^#define NCCL_MAJOR *//p;s/^#define NCCL_MINOR *//p;s/^#define NCCL_PATCH *//p' "$tt_dir/include/nccl.h" | tr '\n' .`"
+        tt_nccl="${tt_nccl%.} ($tt_dir/include/nccl.h)"
+        break])
+done
+])
+
+AC_DEFUN([TT_SANITIZERS], [
+AC_ARG_ENABLE([sanitizers], [AS_HELP_STRING([--enable-sanitizers], [build with ASan and UBSan; the unit tests must pass])])
+AM_CONDITIONAL([SANITIZERS], [test "x$enable_sanitizers" = xyes])
+])

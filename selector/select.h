@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which page of the book to open. Decisions are made from the shape and the configuration: facts that all ranks
+ * share. */
+#ifndef TT_SELECT_H
+#define TT_SELECT_H
+
+#include "algos/algos.h"
+
+struct tt_choice {
+    const struct tt_alg *alg;
+    char why[192]; /* words: "default: up to 16K", "TUTTI_ALLREDUCE" */
+};
+
+/* coll is the call's own, s its family's shape. foreign: the types or the op are ones that only the MPI below knows (a user's op), which is
+ * the same on all ranks. There is always an answer. */
+struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const struct tt_alg *pin, const char *foreign);
+
+/* The default table's answer alone, for one vector or block of bytes on p ranks. */
+const struct tt_alg *tt_select_default(enum tt_coll coll, int64_t bytes, int p, bool commutes, const char **why);
+
+#endif
