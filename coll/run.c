@@ -110,7 +110,8 @@ static struct tt_plan *finish_plan(const struct tt_alg *alg, const struct tt_key
 /* The decision for this shape, from the cache or made now. NULL with errno: out of memory, or an algorithm's fault. */
 static const struct tt_entry *decide(struct tt_job *job, unsigned staged)
 {
-    const struct tt_key key = {.coll = job->call->coll, .shape = job->shape, .cell = job->cell, .staged = staged};
+    const struct tt_key key = {.coll = job->call->coll, .shape = job->shape, .cell = job->cell, .generation = tt_config_generation,
+                               .staged = staged};
     const struct tt_entry *entry = tt_cache_find(&job->comm->cache, &key);
     struct tt_choice choice;
     struct tt_plan *plan = NULL;
