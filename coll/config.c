@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/plan.h"
 #include "coll/sizes.h"
 
 extern char **environ;

@@ -4,7 +4,6 @@
 #include "coll/sizes.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <strings.h>
@@ -29,7 +28,7 @@ static const struct {
     {"TB", INT64_C(1000000000000)},
 };
 
-enum { NUNITS = sizeof units / sizeof *units, SHORT_UNITS = 6 };
+enum { NUNITS = sizeof units / sizeof *units };
 
 /* Digits from *text on, as an integer; -1 if there is none or too many. Counts them. */
 static int64_t digits(const char **text, int *how_many)
@@ -74,15 +73,18 @@ int tt_size_parse(const char *text, int64_t *bytes)
     return 0;
 }
 
-char *tt_size_format(int64_t bytes, char *out, size_t room)
+char *tt_size_print(char *text, size_t size, int64_t bytes)
 {
-    int best = 0;
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    int i = 0;
 
-    for (int i = 2; i < SHORT_UNITS; i++)
-        if (bytes > 0 && bytes % units[i].bytes == 0)
-            best = i;
-    snprintf(out, room, "%" PRId64 "%s", bytes / units[best].bytes, units[best].name);
-    return out;
+    while (value >= 1023.95 && i + 1 < (int)(sizeof names / sizeof *names)) {
+        value /= 1024;
+        i++;
+    }
+    snprintf(text, size, value == (double)(int64_t)value ? "%.0f %s" : "%.1f %s", value, names[i]);
+    return text;
 }
 
 int tt_int_parse(const char *text, int *value)

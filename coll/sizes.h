@@ -11,8 +11,8 @@
  * number of bytes, or does not fit. */
 int tt_size_parse(const char *text, int64_t *bytes);
 
-/* Writes bytes the short way that tt_size_parse reads back to the same value: "64K", "4M", "1000". Returns out. */
-char *tt_size_format(int64_t bytes, char *out, size_t room);
+/* bytes in the unit that reads best, to a tenth: "8 B", "64 KiB", "1.5 MiB". Returns text. */
+char *tt_size_print(char *text, size_t size, int64_t bytes);
 
 /* A positive int and nothing else: 0, or -1. */
 int tt_int_parse(const char *text, int *value);
