@@ -1082,7 +1082,7 @@ bool prove_plans(struct tt_plan *const *plans, const struct tt_shape *s, struct 
 
 /* ---- staging ---- */
 
-/* The message of `there` that is not as it is `here`, if any. */
+/* Of one pair of ranks: the messages x that are sent here against those, y, that were to be sent there. */
 static bool same_box(struct proof *pr, const struct proof *there, const struct side *x, int nx, const struct side *y,
                      int ny)
 {
@@ -1105,8 +1105,8 @@ static bool same_box(struct proof *pr, const struct proof *there, const struct s
     return false;
 }
 
-bool prove_same_wire(struct tt_plan *const *plans, struct tt_plan *const *model, const struct tt_shape *s,
-                     struct prove_verdict *v)
+static bool same_wire(struct tt_plan *const *plans, struct tt_plan *const *model, const struct tt_shape *s,
+                      struct prove_verdict *v)
 {
     struct proof here = proof_of(plans, s, v), there = proof_of(model, s, v);
     struct boxes x = {NULL, NULL}, y = {NULL, NULL};
@@ -1154,6 +1154,14 @@ static bool stage_all(struct tt_plan *const *plans, int size, const unsigned *de
     return true;
 }
 
+bool prove_staging(struct tt_plan *const *staged, struct tt_plan *const *plans, const struct tt_shape *s,
+                   const unsigned *device_bufs, struct prove_verdict *v)
+{
+    struct proof pr = proof_of(staged, s, v);
+
+    return check_staged(&pr, device_bufs) && same_wire(staged, plans, s, v) && prove_plans(staged, s, v);
+}
+
 bool prove_staged(struct tt_plan *const *plans, const struct tt_shape *s, int64_t part, const unsigned *device_bufs,
                   struct prove_verdict *v)
 {
@@ -1164,12 +1172,11 @@ bool prove_staged(struct tt_plan *const *plans, const struct tt_shape *s, int64_
     if (!split_all(plans, s->size, part, split))
         return conclude(&pr, false);
     if (stage_all(split, s->size, device_bufs, staged)) {
-        pr = proof_of(staged, s, v);
-        good = check_staged(&pr, device_bufs) && prove_same_wire(staged, split, s, v) && prove_plans(staged, s, v);
+        good = prove_staging(staged, split, s, device_bufs, v);
         prove_free(staged, s->size);
     }
     prove_free(split, s->size);
-    return good || conclude(&pr, false);
+    return conclude(&pr, good);
 }
 
 /* ---- from an algorithm ---- */

@@ -58,12 +58,12 @@ void prove_free(struct tt_plan **plans, int size);
  * completes only when its receive is posted. Reads nothing but its arguments; frees nothing. */
 bool prove_plans(struct tt_plan *const *plans, const struct tt_shape *s, struct prove_verdict *v);
 
-/* The same messages pass, with the same lengths, as in the model's plans: law 1. */
-bool prove_same_wire(struct tt_plan *const *plans, struct tt_plan *const *model, const struct tt_shape *s,
-                     struct prove_verdict *v);
+/* The proof of plans that stage what rank r has in device_bufs[r] (bits 1 << enum tt_buf): right like any others, no
+ * message from or to device memory, and the same messages of the same lengths as in the plans they were made from. */
+bool prove_staging(struct tt_plan *const *staged, struct tt_plan *const *plans, const struct tt_shape *s,
+                   const unsigned *device_bufs, struct prove_verdict *v);
 
-/* Cuts messages into parts of that many elements, stages rank r's buffers in device_bufs[r] (bits 1 << enum tt_buf), and
- * proves what comes out: right as before, nothing on the wire from device memory, and the wire as if none were. */
+/* Cuts messages into parts of that many elements, stages, and proves the staging. */
 bool prove_staged(struct tt_plan *const *plans, const struct tt_shape *s, int64_t part, const unsigned *device_bufs,
                   struct prove_verdict *v);
 
