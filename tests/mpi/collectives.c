@@ -84,7 +84,8 @@ struct double_int {
     int index, padding;
 };
 
-static const double complex units[] = {1, -1, I, 1 + I};
+/* Powers of two Gaussian primes: no product of theirs has a part that is zero, whose sign would depend on the order. */
+static const double complex units[] = {2 + I, -2 - I, 3 + 2 * I, -3 - 2 * I};
 
 FILL(char, signed char, (signed char)v)
 FILL(short, unsigned short, (unsigned short)(r >> 20) + (unsigned short)v)
@@ -92,7 +93,7 @@ FILL(int, int, v)
 FILL(float, float, (float)v)
 FILL(double, double, v)
 FILL(long_double, long double, v)
-FILL(complex, double complex, units[r % 4] + 0 * v)
+FILL(complex, double complex, units[r % 4] * (v < 0 ? -1 : 1))
 FILL(double_int, struct double_int, ((struct double_int){v, (int)(r >> 40) & 0xff, (int)(r >> 50)}))
 
 static const struct kind {
@@ -253,6 +254,12 @@ static struct tt_call call_of(const struct test_case *t, const void *send, void 
     return c;
 }
 
+/* MPICH 4.0.2 crashes in MPI_Reduce in place at a root that is not rank 0, from 4 KiB on (it copies from MPI_IN_PLACE). */
+static bool in_place_breaks_native(const struct test_case *t)
+{
+    return t->inplace && has(t, TT_REDUCES) && has(t, TT_ROOTED) && t->root > 0;
+}
+
 static void prepare(struct test_case *t)
 {
     const struct kind *k = t->kind;
@@ -265,6 +272,8 @@ static void prepare(struct test_case *t)
     memcpy(t->want, t->before, t->nrecv * k->extent);
     c = call_of(t, t->send, t->want, false);
     c.counts = t->counts;
+    if (t->here_inplace && in_place_breaks_native(t))
+        c.send.buf = t->before;
     test_now("the MPI below: %s of %d %s, %s, on %d ranks", t->row->id, t->count, k->name, k->op_name, t->group->size);
     test_success(t->row->theirs(&c));
 }
@@ -326,6 +335,8 @@ static void run_case(struct test_case *t)
 
     prepare(t);
     for (int a = 0; (algorithm = test_algorithm(t->row->id, a)); a++) {
+        if (strcmp(algorithm, "native") == 0 && in_place_breaks_native(t))
+            continue;
         test_pin(t->row->id, algorithm);
         for (int m = 0; m < NPATTERNS; m++)
             if (pattern_exists(&patterns[m]))
