@@ -104,10 +104,10 @@ static void after_fork(void)
 
 static void in_child(void)
 {
-    pthread_mutex_init(&sim.lock, NULL);
-    pthread_cond_init(&sim.progress, NULL);
+    pthread_cond_init(&sim.progress, NULL); /* those who waited are not here */
     if (sim.state == SIM_READY)
         sim.state = SIM_FORKED;
+    pthread_mutex_unlock(&sim.lock);
 }
 
 __attribute__((constructor)) static void watch_forks(void)

@@ -116,9 +116,11 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsi
 
     if (!error && (!address || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS))
         error = CUDA_ERROR_INVALID_VALUE;
+    memcpy(&h, &handle, sizeof h);
+    if (!error && h.magic != MAGIC)
+        error = CUDA_ERROR_INVALID_VALUE;
     if (error)
         return sim_leave(error);
-    memcpy(&h, &handle, sizeof h);
     already = sim_block_borrowed(h.stamp, sim_current());
     if (!already)
         return sim_leave(borrow(&handle, address));
