@@ -13,7 +13,8 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #define EACH_ISA(ROW)                                                                                                  \
     ROW(avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))),                                         \
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) \
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&                                    \
+            __builtin_cpu_supports("avx512vl"))                                                                        \
     ROW(avx2, __attribute__((target("avx2"))), __builtin_cpu_supports("avx2"))                                         \
     ROW(base, , 1)
 #else

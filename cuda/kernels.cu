@@ -2,9 +2,9 @@
 /* The device reductions: one kernel per cell, in the common subset of CUDA C++ and C. nvcc builds them into a fatbin; a
  * C compiler builds the same text for the simulated device, which defines threadIdx and its kin (tests/simcuda).
  *
- * A reduction is bound by memory: so each thread moves 16 bytes at a time, all of a source's bytes are read once and dst is
- * written once whatever k is, and neither shared memory nor synchronisation is used. When the pointers do not agree in
- * their alignment to 16 bytes, elements go one by one. In a grid-stride loop any number of blocks is right. */
+ * A reduction is bound by memory: so each thread moves 16 bytes at a time, every source is read once and dst written
+ * once whatever k is, and neither shared memory nor synchronisation is used. When the pointers do not agree in their
+ * alignment to 16 bytes, elements go one by one. In a grid-stride loop any number of blocks is right. */
 #include "cuda/ops.h"
 
 /* What is moved at once. */
@@ -90,8 +90,8 @@ TT_FN size_t stride(void)
         return x;                                                                                                      \
     }
 
-/* The first two sources are read together, so that a thread has both on their way at once; dst is written last, since it
- * may be one of the sources. */
+/* The first two sources are read together, so that a thread has both on their way at once; dst is written last, since
+ * it may be one of the sources. */
 #define KERNEL(op, id)                                                                                                 \
     __global__ void tt_##op##_##id(const __grid_constant__ struct tt_kernel_args args)                                 \
     {                                                                                                                  \

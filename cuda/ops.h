@@ -3,10 +3,10 @@
  * tt_widen_<type> / tt_narrow_<type> between memory and accumulator. The rules, where MPI leaves a choice:
  *
  * NaN in max and min: any NaN among the operands gives NaN, so the result does not depend on how an algorithm groups
- *   them. (MPICH 4.0 computes in > inout ? in : inout and keeps a NaN only on one side, Open MPI 4.1 only on the other;
- *   with either, whether a NaN is seen depends on rank order and algorithm.) Equal operands (0 and -0) keep the left one.
- * maxloc, minloc: of equal values the smaller index, as the standard says; a NaN beats every number, and of two NaNs the
- *   smaller index wins. What lies in a pair's padding is of no meaning, before or after.
+ *   them. (MPICH 4.0 keeps a NaN only if it is the left operand, Open MPI 4.1 only if it is the right one: with either,
+ *   whether a NaN is seen depends on rank order and algorithm.) Equal operands (0 and -0) keep the left one.
+ * maxloc, minloc: of equal values the smaller index, as the standard says; a NaN beats every number, and of two NaNs
+ *   the smaller index wins. What lies in a pair's padding is of no meaning, before or after.
  * Integer overflow wraps around: everything is computed in unsigned numbers. Logical results are 0 or 1.
  * Complex products are the plain formula, without the standard library's recovery of infinities.
  * 16- and 8-bit floats are computed in binary32 and rounded to nearest even once, after the last operand. e4m3 has no
@@ -91,7 +91,8 @@ TT_FN float tt_float(uint32_t u)
  * number, which stays right when the program has told the processor to take binary32's own subnormals for zero. */
 TT_FN float tt_expand(uint32_t x, int exponent_bits, int mantissa_bits, uint32_t first_special)
 {
-    const uint32_t sign = x >> (exponent_bits + mantissa_bits) << 31, rest = x & ((1u << (exponent_bits + mantissa_bits)) - 1);
+    const int all_bits = exponent_bits + mantissa_bits;
+    const uint32_t sign = x >> all_bits << 31, rest = x & ((1u << all_bits) - 1);
     const int bias = (1 << (exponent_bits - 1)) - 1;
     const uint32_t normal = (rest << (23 - mantissa_bits)) + ((uint32_t)(127 - bias) << 23);
     const float smallest = tt_float((uint32_t)(127 + 1 - bias - mantissa_bits) << 23);
@@ -191,7 +192,8 @@ TT_FN uint16_t tt_narrow_f16(float f)
     {                                                                                                                  \
         return x;                                                                                                      \
     }
-#define TT_CONVERT(id, ctype, acc, convert, domain, payload, family, home, like, ...) TT_IF_##home(TT_CONVERT_##convert(id))
+#define TT_CONVERT(id, ctype, acc, convert, domain, payload, family, home, like, ...)                                  \
+    TT_IF_##home(TT_CONVERT_##convert(id))
 TT_TYPES(TT_CONVERT, )
 
 /* ---- ops: TT_DO_<family>(id) defines tt_do_<op>_<id> for each op of the family ---- */
