@@ -9,7 +9,7 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 {
     const int size = tt_size(p), rank = tt_rank(p);
     const int right = tt_mod(rank + 1, size), left = tt_mod(rank - 1, size);
-    const struct tt_loc arrived = tt_tmp(p, tt_cut(s->count, size, 1));
+    const struct tt_loc arrived = tt_tmp(p, size > 1 ? tt_cut(s->count, size, 1) : 0);
 
     if (size == 1)
         tt_copy(p, tt_at(RECV, 0), tt_at(SEND, 0), s->count);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Direct allgather: each rank sends its block to all others at once. One round whatever p is: the choice where every
+ * pair has a link of its own and messages are cheap, as between GPUs of one node. Each starts with the next rank
+ * up, so that the senders do not all fall upon one receiver. alpha where messages to different
+ * ranks start together, (p-1) alpha where they start one by one, + (p-1)/p n beta; n is all blocks together. */
+#include "algos/algos.h"
+
+static int build(struct tt_plan *p, const struct tt_shape *s)
+{
+    const int size = tt_size(p), rank = tt_rank(p);
+
+    tt_copy(p, tt_at(RECV, rank * s->count), tt_at(SEND, 0), s->count);
+    for (int k = 1; k < size; k++) {
+        const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
+
+        tt_send(p, to, tt_at(SEND, 0), s->count);
+        tt_recv(p, from, tt_at(RECV, from * s->count), s->count);
+    }
+    return 0;
+}
+
+TT_ALGORITHM(allgather, direct,
+             .summary = "each sends its block to all at once: one round of p-1 messages, (p-1)/p n beta",
+             .build = build);

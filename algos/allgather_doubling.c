@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Recursive doubling allgather: partners exchange all the blocks they have, so what each has doubles; neighbours
+ * first, so that it is always one contiguous run. The choice for short and middling blocks on a power of two of
+ * ranks, where it has the fewest steps and the fewest bytes at once; on other numbers of ranks folding (pieces.h) adds
+ * 2 alpha + (p+1)/p n beta, and Bruck's is better. log2(p) alpha + (p-1)/p n beta, where n is all blocks together. */
+#include "algos/pieces.h"
+
+void tt_double(struct tt_plan *p, const struct tt_shape *s, enum tt_order order, int part)
+{
+    const int size = tt_size(p), rank = tt_rank(p);
+
+    for (int have = 1; have < size; have *= 2) {
+        const int peer = rank ^ tt_partner_bit(order, size, have);
+        const int first = part & -have, theirs = first ^ have;
+        const int64_t o = tt_part(s, size, first), i = tt_part(s, size, theirs);
+
+        tt_send(p, peer, tt_at(RECV, o), tt_part(s, size, first + have) - o);
+        tt_recv(p, peer, tt_at(RECV, i), tt_part(s, size, theirs + have) - i);
+        tt_fence(p);
+    }
+}
+
+static int build(struct tt_plan *p, const struct tt_shape *s)
+{
+    const struct tt_fold f = tt_fold(p, -1);
+    const int64_t own = tt_rank(p) * s->count, theirs = f.partner * s->count, all = tt_size(p) * s->count;
+    int error;
+
+    if (!f.stays) {
+        tt_send(p, f.partner, tt_at(SEND, 0), s->count);
+        tt_fence(p);
+        tt_recv(p, f.partner, tt_at(RECV, 0), all);
+        return 0;
+    }
+    tt_copy(p, tt_at(RECV, own), tt_at(SEND, 0), s->count);
+    if (f.partner >= 0)
+        tt_recv(p, f.partner, tt_at(RECV, theirs), s->count);
+    tt_fence(p);
+    error = tt_fold_enter(p, &f, tt_at(SEND, 0), tt_at(RECV, 0));
+    if (error)
+        return error;
+    tt_double(p, s, TT_FAR_FIRST, tt_rank(p));
+    tt_leave(p);
+    if (f.partner >= 0)
+        tt_send(p, f.partner, tt_at(RECV, 0), all);
+    return 0;
+}
+
+TT_ALGORITHM(allgather, doubling,
+             .summary = "partners exchange all they have: log2(p) alpha + (p-1)/p n beta; best on a power of two",
+             .build = build);

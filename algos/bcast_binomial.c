@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Binomial bcast: who has the vector sends it on, so the number who have it doubles in each step; the child with the
+ * largest subtree is served first. The fewest steps there are: the choice for short vectors.
+ * ceil(log2 p) (alpha + n beta). */
+#include "algos/pieces.h"
+
+void tt_bcast_binomial(struct tt_plan *p, int64_t n)
+{
+    const int size = tt_size(p), rank = tt_rank(p), subtree = tt_subtree(rank, size);
+
+    if (rank > 0)
+        tt_recv(p, rank & (rank - 1), tt_at(RECV, 0), n);
+    for (int step = tt_pow2_below(size); step > 0; step /= 2)
+        if (step < subtree) {
+            tt_fence(p);
+            tt_send(p, rank + step, tt_at(RECV, 0), n);
+        }
+}
+
+static int build(struct tt_plan *p, const struct tt_shape *s)
+{
+    tt_enter_rotated(p, s->root);
+    tt_bcast_binomial(p, s->count);
+    tt_leave(p);
+    return 0;
+}
+
+TT_ALGORITHM(bcast, binomial,
+             .summary = "a tree of doubling: ceil(log2 p) (alpha + n beta); fewest steps",
+             .build = build);

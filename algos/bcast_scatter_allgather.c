@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Scatter+allgather bcast (van de Geijn's): the vector is cut into p balanced blocks, scattered down a binomial tree so
+ * that each rank holds the blocks of its subtree, and the blocks then go round a ring. No rank sends much more than
+ * twice the vector however many there are, where a tree has the root send it log2(p) times: the choice for long
+ * vectors. The ring stops serving a rank at the blocks it had from the scatter, so each block arrives once and none at
+ * the root. (log2(p) + p-1) alpha + 2(p-1)/p n beta. */
+#include "algos/pieces.h"
+
+/* The n blocks from first on, to or from a peer. */
+static void send_blocks(struct tt_plan *p, int peer, int64_t n, int first, int blocks)
+{
+    const int64_t at = tt_cut(n, tt_size(p), first);
+
+    tt_send(p, peer, tt_at(RECV, at), tt_cut(n, tt_size(p), first + blocks) - at);
+}
+
+static void recv_blocks(struct tt_plan *p, int peer, int64_t n, int first, int blocks)
+{
+    const int64_t at = tt_cut(n, tt_size(p), first);
+
+    tt_recv(p, peer, tt_at(RECV, at), tt_cut(n, tt_size(p), first + blocks) - at);
+}
+
+static void scatter(struct tt_plan *p, int64_t n)
+{
+    const int size = tt_size(p), rank = tt_rank(p), subtree = tt_subtree(rank, size);
+
+    if (rank > 0)
+        recv_blocks(p, rank & (rank - 1), n, rank, subtree);
+    for (int step = tt_pow2_below(size); step > 0; step /= 2)
+        if (step < subtree) {
+            tt_fence(p);
+            send_blocks(p, rank + step, n, rank + step, tt_subtree(rank + step, size));
+        }
+    tt_fence(p);
+}
+
+static int build(struct tt_plan *p, const struct tt_shape *s)
+{
+    int size, rank, right;
+
+    tt_enter_rotated(p, s->root);
+    size = tt_size(p);
+    rank = tt_rank(p);
+    right = tt_mod(rank + 1, size);
+    scatter(p, s->count);
+    for (int k = 0; k < size - 1; k++) {
+        if (k < size - tt_subtree(right, size))
+            send_blocks(p, right, s->count, tt_mod(rank - k, size), 1);
+        if (k < size - tt_subtree(rank, size))
+            recv_blocks(p, tt_mod(rank - 1, size), s->count, tt_mod(rank - k - 1, size), 1);
+        tt_fence(p);
+    }
+    tt_leave(p);
+    return 0;
+}
+
+TT_ALGORITHM(bcast, scatter_allgather,
+             .summary = "scatter down a tree, blocks round a ring: (log2(p) + p-1) alpha + 2(p-1)/p n beta",
+             .build = build);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pieces of pieces.h that are no algorithm of their own: where parts begin, and folding. */
+#include "algos/pieces.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int64_t tt_part(const struct tt_shape *s, int parts, int i)
+{
+    const int pairs = s->size - parts;
+
+    if (s->coll == TT_COLL_allreduce || s->coll == TT_COLL_reduce || s->coll == TT_COLL_bcast)
+        return tt_cut(s->count, parts, i);
+    return tt_offset(s, i < pairs ? 2 * i : i + pairs);
+}
+
+int64_t tt_longest(const struct tt_shape *s)
+{
+    int64_t longest = s->counts ? 0 : s->count;
+
+    for (int i = 0; s->counts && i < s->size; i++)
+        longest = s->counts[i] > longest ? s->counts[i] : longest;
+    return longest;
+}
+
+bool tt_straddles(const struct tt_shape *s, int64_t from, int64_t to, int64_t n)
+{
+    return s->inplace && from != to && from < to + n && to < from + n;
+}
+
+struct tt_fold tt_fold(const struct tt_plan *p, int keep)
+{
+    const int rank = tt_rank(p), pairs = tt_size(p) - tt_pow2_below(tt_size(p));
+    const bool paired = rank < 2 * pairs;
+
+    return (struct tt_fold){.keep = keep,
+                            .partner = paired ? rank ^ 1 : -1,
+                            .stays = !paired || rank == keep || (rank % 2 == 1 && (rank ^ 1) != keep)};
+}
+
+int tt_fold_enter(struct tt_plan *p, const struct tt_fold *f, struct tt_loc send, struct tt_loc recv)
+{
+    const int size = tt_pow2_below(tt_size(p)), pairs = tt_size(p) - size;
+    int *ranks;
+
+    if (!f->stays)
+        return 0;
+    ranks = malloc((size_t)size * sizeof *ranks);
+    if (!ranks)
+        return ENOMEM;
+    for (int i = 0; i < size; i++)
+        ranks[i] = i >= pairs ? i + pairs : 2 * i == f->keep ? 2 * i : 2 * i + 1;
+    tt_enter(p, &(struct tt_scope){ranks, size, send, recv});
+    free(ranks);
+    return 0;
+}
+
+int tt_fold_reduce(struct tt_plan *p, const struct tt_fold *f, int64_t n, struct tt_loc work)
+{
+    const struct tt_loc own = tt_at(SEND, 0);
+    struct tt_loc arrived;
+
+    if (!f->stays)
+        tt_send(p, f->partner, own, n);
+    if (!f->stays || f->partner < 0) {
+        tt_fence(p);
+        return tt_fold_enter(p, f, own, work);
+    }
+    arrived = tt_tmp(p, n);
+    tt_recv(p, f->partner, arrived, n);
+    tt_fence(p);
+    if (tt_rank(p) < f->partner)
+        tt_reduce(p, work, own, arrived, n);
+    else
+        tt_reduce(p, work, arrived, own, n);
+    tt_fence(p);
+    return tt_fold_enter(p, f, work, work);
+}
+
+int tt_folded_rank(int rank, int size)
+{
+    const int pairs = size - tt_pow2_below(size);
+
+    return rank < 2 * pairs ? rank / 2 : rank - pairs;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pieces that several algorithms are made of. A piece whose text is an algorithm of its own lives in that
+ * algorithm's file; the rest is in pieces.c. All work in the scope in force. */
+#ifndef TT_PIECES_H
+#define TT_PIECES_H
+
+#include "algos/algos.h"
+
+/* Where part i of `parts` begins: for a collective whose shape states one vector, of the balanced cut of it; for one
+ * whose shape states blocks, at the blocks of the rank, or pair of ranks, that is number i after folding. */
+int64_t tt_part(const struct tt_shape *s, int parts, int i);
+
+/* The longest block of a reduce_scatter. */
+int64_t tt_longest(const struct tt_shape *s);
+
+/* True if, in place, n elements of SEND from `from` on overlap those of RECV from `to` on without being the same: then
+ * no step may read the one and write the other. */
+bool tt_straddles(const struct tt_shape *s, int64_t from, int64_t to, int64_t n);
+
+/* ---- binomial trees, rooted at rank 0 ----
+ * The subtree of a rank is the ranks rank .. rank + tt_subtree() - 1. Its children are rank + 1, + 2, + 4, ... as far
+ * as the subtree goes; its parent is rank & (rank - 1). */
+static inline int tt_subtree(int rank, int size)
+{
+    const int lowest_bit = rank & -rank;
+
+    return rank == 0 || lowest_bit > size - rank ? size - rank : lowest_bit;
+}
+
+/* In reduce_binomial.c: the reduction of every SEND, in rank order, to RECV of root; RECV of others is not touched. */
+void tt_reduce_binomial(struct tt_plan *p, int64_t n, int root);
+
+/* In bcast_binomial.c: RECV of rank 0 to RECV of all. */
+void tt_bcast_binomial(struct tt_plan *p, int64_t n);
+
+/* ---- folding: how the methods that pair ranks up by bits serve any number of them ----
+ * With e ranks more than a power of two, ranks 0 and 1, 2 and 3, ... 2e-2 and 2e-1 pair up; of each pair one hands
+ * its part to the other and sits out. Who is left, in rank order, forms a scope of a power of two, in which part
+ * i stands for one pair or rank, and parts are still in rank order. */
+struct tt_fold {
+    int keep;    /* this rank never sits out; -1: the odd ones stay */
+    int partner; /* -1: this rank is alone */
+    bool stays;
+};
+struct tt_fold tt_fold(const struct tt_plan *p, int keep);
+
+/* Enters that scope, on the ranks that stay; nothing on others. 0 or ENOMEM. */
+int tt_fold_enter(struct tt_plan *p, const struct tt_fold *f, struct tt_loc send, struct tt_loc recv);
+
+/* Who sits out sends SEND, its partner adds its own, in rank order, into work; then enters the scope, in which SEND is
+ * what this rank now stands for and RECV is work. */
+int tt_fold_reduce(struct tt_plan *p, const struct tt_fold *f, int64_t n, struct tt_loc work);
+
+/* The number, in that scope, of a rank that stays. */
+int tt_folded_rank(int rank, int size);
+
+/* ---- halving and doubling, in a scope of a power of two of ranks, over its tt_part()s ----
+ * Partners are neighbours in the first exchange and furthest apart in the last, or the other way about. Near first
+ * folds operands in rank order; far first leaves each rank with the part of its own number. */
+enum tt_order { TT_NEAR_FIRST, TT_FAR_FIRST };
+
+/* The bit in which partners differ when what they share is two times half parts. */
+static inline int tt_partner_bit(enum tt_order order, int size, int half)
+{
+    return order == TT_FAR_FIRST ? half : size / 2 / half;
+}
+
+/* In reduce_scatter_halving.c: every SEND reduced, each part into its place in RECV of one rank. Returns which part
+ * this rank has. What other parts of RECV hold is nobody's business. */
+int tt_halve(struct tt_plan *p, const struct tt_shape *s, enum tt_order order);
+
+/* In allgather_doubling.c: the parts that tt_halve left, passed on until all have all, by its exchanges in reverse. */
+void tt_double(struct tt_plan *p, const struct tt_shape *s, enum tt_order order, int part);
+
+/* In reduce_scatter_direct.c: part number rank, of all, reduced in rank order into dst. */
+void tt_reduce_direct(struct tt_plan *p, const struct tt_shape *s, struct tt_loc dst);
+
+#endif

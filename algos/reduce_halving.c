@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Recursive halving reduce (Rabenseifner's): a reduce_scatter by halving leaves each rank one reduced part, and a
+ * binomial gather, by the same pairs in reverse, brings the parts to the root. No rank reduces or receives much more
+ * than one vector, where a tree has the root do so log2(p) times: the choice for long vectors. Neighbours are
+ * paired first, which keeps operands in rank order, and of a folded pair the root never sits out.
+ * 2 log2(p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma; if p is no power of two, folding (pieces.h) adds
+ * alpha + n beta + n gamma. */
+#include "algos/pieces.h"
+
+static void gather(struct tt_plan *p, const struct tt_shape *s, int root, int part)
+{
+    const int size = tt_size(p), rank = tt_rank(p);
+
+    for (int have = 1; have < size; have *= 2) {
+        const int bit = tt_partner_bit(TT_NEAR_FIRST, size, have);
+        const int first = part & -have, theirs = first ^ have;
+        const int64_t o = tt_part(s, size, first), i = tt_part(s, size, theirs);
+
+        if ((rank ^ root) & bit) {
+            tt_send(p, rank ^ bit, tt_at(RECV, o), tt_part(s, size, first + have) - o);
+            return;
+        }
+        tt_recv(p, rank ^ bit, tt_at(RECV, i), tt_part(s, size, theirs + have) - i);
+        tt_fence(p);
+    }
+}
+
+static int build(struct tt_plan *p, const struct tt_shape *s)
+{
+    const struct tt_fold f = tt_fold(p, s->root);
+    const int root = tt_folded_rank(s->root, tt_size(p));
+    const bool at_root = tt_rank(p) == s->root;
+    const int error = tt_fold_reduce(p, &f, s->count, at_root ? tt_at(RECV, 0) : tt_tmp(p, f.stays ? s->count : 0));
+
+    if (error || !f.stays)
+        return error;
+    gather(p, s, root, tt_halve(p, s, TT_NEAR_FIRST));
+    tt_leave(p);
+    return 0;
+}
+
+TT_ALGORITHM(reduce, halving,
+             .summary = "Rabenseifner: reduce_scatter by halving, gather: 2 log2(p) alpha + 2(p-1)/p n beta",
+             .build = build);

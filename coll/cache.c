@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Found by a hash over the key's fields, then by comparing them: 64 slots are scanned in some tens of nanoseconds, which
+ * beats anything cleverer at this size. */
+#include "coll/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+    h = (h ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+    return h ^ h >> 32;
+}
+
+static uint64_t hash_of(const struct tt_key *k)
+{
+    const struct tt_shape *s = &k->shape;
+    uint64_t h = mix(1, (uint64_t)k->coll | (uint64_t)s->inplace << 8 | (uint64_t)s->commutes << 9 | (uint64_t)k->staged << 10);
+
+    h = mix(h, (uint64_t)s->count);
+    h = mix(h, (uint64_t)s->root << 32 | (uint64_t)s->unit);
+    h = mix(h, (uint64_t)(uintptr_t)k->cell ^ k->generation);
+    for (int i = 0; s->counts && i < s->size; i++)
+        h = mix(h, (uint64_t)s->counts[i]);
+    return h ? h : 1;
+}
+
+static bool same_counts(const struct tt_shape *a, const struct tt_shape *b)
+{
+    if (!a->counts || !b->counts)
+        return a->counts == b->counts;
+    return memcmp(a->counts, b->counts, (size_t)a->size * sizeof *a->counts) == 0;
+}
+
+static bool same_key(const struct tt_key *a, const struct tt_key *b)
+{
+    const struct tt_shape *s = &a->shape, *t = &b->shape;
+
+    return a->coll == b->coll && a->cell == b->cell && a->staged == b->staged && a->generation == b->generation &&
+           s->coll == t->coll && s->size == t->size && s->root == t->root && s->inplace == t->inplace && s->commutes == t->commutes && s->count == t->count &&
+           s->segment == t->segment && s->unit == t->unit && same_counts(s, t);
+}
+
+static void entry_clear(struct tt_entry *e)
+{
+    free((void *)e->key.shape.counts);
+    tt_plan_free(e->plan);
+    *e = (struct tt_entry){0};
+}
+
+struct tt_entry *tt_cache_find(struct tt_cache *cache, const struct tt_key *key)
+{
+    const uint64_t hash = hash_of(key);
+
+    for (int i = 0; cache->entries && i < TT_CACHE_SLOTS; i++)
+        if (cache->entries[i].hash == hash && same_key(&cache->entries[i].key, key)) {
+            cache->entries[i].used = ++cache->clock;
+            cache->hits++;
+            return &cache->entries[i];
+        }
+    cache->misses++;
+    return NULL;
+}
+
+/* An empty slot has been used at time 0, so it is the oldest. */
+static struct tt_entry *oldest(struct tt_cache *cache)
+{
+    struct tt_entry *old = cache->entries;
+
+    for (int i = 1; i < TT_CACHE_SLOTS; i++)
+        if (cache->entries[i].used < old->used)
+            old = &cache->entries[i];
+    return old;
+}
+
+struct tt_entry *tt_cache_put(struct tt_cache *cache, const struct tt_key *key, const struct tt_choice *choice,
+                              struct tt_plan *plan)
+{
+    int64_t *counts = NULL;
+    struct tt_entry *e;
+
+    if (!cache->entries)
+        cache->entries = calloc(TT_CACHE_SLOTS, sizeof *cache->entries);
+    if (key->shape.counts)
+        counts = malloc((size_t)key->shape.size * sizeof *counts);
+    if (!cache->entries || (key->shape.counts && !counts)) {
+        tt_plan_free(plan);
+        free(counts);
+        return NULL;
+    }
+    e = oldest(cache);
+    entry_clear(e);
+    *e = (struct tt_entry){.hash = hash_of(key), .used = ++cache->clock, .key = *key, .choice = *choice, .plan = plan};
+    if (counts)
+        memcpy(counts, key->shape.counts, (size_t)key->shape.size * sizeof *counts);
+    e->key.shape.counts = counts;
+    return e;
+}
+
+void tt_cache_free(struct tt_cache *cache)
+{
+    for (int i = 0; cache->entries && i < TT_CACHE_SLOTS; i++)
+        entry_clear(&cache->entries[i]);
+    free(cache->entries);
+    cache->entries = NULL;
+}

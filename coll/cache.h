@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What was decided for a shape: which row, why, and the finished plan. One cache per communicator, bounded; the least
+ * recently used decision goes first. */
+#ifndef TT_CACHE_H
+#define TT_CACHE_H
+
+#include "cuda/cells.h"
+#include "coll/plan.h"
+#include "selector/select.h"
+
+enum { TT_CACHE_SLOTS = 64 };
+
+/* All that the decision and the plan depend on. */
+struct tt_key {
+    enum tt_coll coll; /* the call's own */
+    struct tt_shape shape;
+    const struct tt_cell *cell; /* NULL where nothing is reduced, or only the MPI below knows how */
+    unsigned generation;        /* of the configuration */
+    unsigned staged;            /* this rank's buffers that go through pinned memory: changes its plan, not the wire */
+};
+
+struct tt_entry {
+    uint64_t hash; /* 0: empty */
+    uint64_t used; /* time of last use */
+    struct tt_key key;
+    struct tt_choice choice;
+    struct tt_plan *plan; /* NULL if another library carries it out */
+};
+
+struct tt_cache {
+    uint64_t clock;
+    uint64_t hits, misses;
+    struct tt_entry *entries; /* TT_CACHE_SLOTS, allocated at first use */
+};
+
+/* The entry of key, or NULL. */
+struct tt_entry *tt_cache_find(struct tt_cache *cache, const struct tt_key *key);
+
+/* Puts an entry in, taking plan and a copy of the counts; evicts what was used longest ago. NULL if out of memory (plan
+ * is then freed). */
+struct tt_entry *tt_cache_put(struct tt_cache *cache, const struct tt_key *key, const struct tt_choice *choice,
+                              struct tt_plan *plan);
+void tt_cache_free(struct tt_cache *cache);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* State with a communicator. The private communicator is made by MPI_Comm_create over the same group, not by
+ * MPI_Comm_dup: that would run the user's attribute copy functions. */
+#include "coll/comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/config.h"
+
+enum { MAX_SHARED = 64 };
+
+static int keyval = MPI_KEYVAL_INVALID;
+
+static void comm_free(struct tt_comm *c)
+{
+    if (c->wire_comm != MPI_COMM_NULL)
+        PMPI_Comm_free(&c->wire_comm);
+    tt_cache_free(&c->cache);
+    free(c->counts);
+    free(c);
+}
+
+/* The user frees the communicator, or MPI_Finalize does. */
+static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm;
+    (void)key;
+    (void)extra;
+    comm_free(value);
+    return MPI_SUCCESS;
+}
+
+static int private_comm(MPI_Comm comm, MPI_Comm *made)
+{
+    MPI_Group group;
+    int error;
+
+    PMPI_Comm_group(comm, &group);
+    error = PMPI_Comm_create(comm, group, made);
+    PMPI_Group_free(&group);
+    if (error != MPI_SUCCESS)
+        return error;
+    return PMPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN);
+}
+
+/* With the user's error handler set aside: running out of contexts is no error of the user's, and every rank sees it. */
+static void try_private_comm(MPI_Comm comm, struct tt_comm *c)
+{
+    MPI_Errhandler theirs;
+
+    PMPI_Comm_get_errhandler(comm, &theirs);
+    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    c->usable = private_comm(comm, &c->wire_comm) == MPI_SUCCESS;
+    PMPI_Comm_set_errhandler(comm, theirs);
+    PMPI_Errhandler_free(&theirs);
+    if (!c->usable) {
+        c->wire_comm = MPI_COMM_NULL;
+        tt_log(TT_WARN, "no private communicator to be had: this communicator's calls go to the MPI below");
+    }
+}
+
+static int comm_make(MPI_Comm comm, struct tt_comm **state)
+{
+    struct tt_comm *c = calloc(1, sizeof *c);
+    int flag;
+
+    if (!c)
+        return MPI_ERR_NO_MEM;
+    c->wire_comm = MPI_COMM_NULL;
+    c->wire = &tt_wire_p2p;
+    PMPI_Comm_rank(comm, &c->rank);
+    PMPI_Comm_size(comm, &c->size);
+    PMPI_Comm_test_inter(comm, &flag);
+    c->inter = flag;
+    c->counts = malloc((size_t)c->size * sizeof *c->counts);
+    if (!c->counts) {
+        comm_free(c);
+        return MPI_ERR_NO_MEM;
+    }
+    c->usable = !c->inter;
+    if (!c->inter && c->size > 1)
+        try_private_comm(comm, c);
+    *state = c;
+    return PMPI_Comm_set_attr(comm, keyval, c);
+}
+
+int tt_comm_of(MPI_Comm comm, struct tt_comm **state)
+{
+    int found = 0, error;
+
+    if (keyval == MPI_KEYVAL_INVALID) {
+        error = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL);
+        if (error != MPI_SUCCESS)
+            return error;
+    }
+    error = PMPI_Comm_get_attr(comm, keyval, state, &found);
+    if (error != MPI_SUCCESS || found)
+        return error;
+    return comm_make(comm, state);
+}
+
+int tt_comm_agree(MPI_Comm comm)
+{
+    uint64_t ours[2 * MAX_SHARED], most[2 * MAX_SHARED];
+    const int n = tt_config_shared(ours, MAX_SHARED);
+    int rank, error, differ = 0;
+
+    PMPI_Comm_rank(comm, &rank);
+    for (int i = 0; i < n; i++)
+        ours[n + i] = ~ours[i]; /* the greatest complement is the complement of the least */
+    error = PMPI_Allreduce(ours, most, 2 * n, MPI_UINT64_T, MPI_MAX, comm);
+    for (int i = 0; i < n && error == MPI_SUCCESS; i++)
+        if (most[i] != ~most[n + i]) {
+            const char *name = tt_config_shared_name(i), *value = getenv(name);
+
+            tt_log(TT_ERROR, "%s must be equal on all ranks and is not: rank %d has %s", name, rank, value ? value : "none");
+            differ = 1;
+        }
+    return differ ? MPI_ERR_OTHER : error;
+}

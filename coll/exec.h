@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The executor: one execution of one plan. It knows places and wires, not collectives or algorithms. */
+#ifndef TT_EXEC_H
+#define TT_EXEC_H
+
+#include <mpi.h>
+
+#include "coll/plan.h"
+#include "coll/wire.h"
+#include "cuda/dev.h"
+
+/* What a plan is bound to. */
+struct tt_binding {
+    MPI_Comm comm; /* private */
+    const struct tt_wire *wire;
+    unsigned sequence;     /* of the call on the communicator, equal on all ranks */
+    char *base[TT_NBUFS];  /* where SEND, RECV, TMP and PIN begin; NULL where the plan does not use one */
+    unsigned on_device;    /* bit 1 << enum tt_buf: not for the host to touch */
+    struct tt_place *home; /* does the copies and reductions that touch the device */
+    struct tt_place *host; /* does all others */
+    const struct tt_cell *cell; /* reductions only */
+};
+
+struct tt_lane_state {
+    int next;      /* step to post next */
+    int inflight;  /* messages of the round under way */
+    unsigned busy; /* bit per enum tt_flow: queues of home that this round gave work to */
+    bool done;
+    MPI_Request *requests;
+    MPI_Status *statuses;
+    struct tt_flight *flights;
+};
+
+/* One execution. A rank that fails on the way does not leave: it goes through the rest of its plan sending empty messages and
+ * throwing away what it receives, and whoever gets an empty message does likewise. So every rank reaches the end, the
+ * ranks whose data is spoilt return an error, and nobody hangs. */
+struct tt_req {
+    const struct tt_plan *plan;
+    struct tt_binding with;
+    struct tt_lane_state lanes[TT_MAX_LANES];
+    int lanes_left;
+    void *arrays; /* one block for the lanes' arrays */
+    void *waste;  /* where a failed rank receives */
+    bool failed;
+    char why[512];
+};
+
+/* Posts the first rounds. binding is copied; the plan and all memory must stay until tt_req_end. why: NULL, or the reason
+ * for which this rank has failed before it began and takes part only so that the others do not hang.
+ * Returns 0, or ENOMEM before anything was posted. */
+int tt_req_start(struct tt_req *req, const struct tt_plan *plan, const struct tt_binding *binding, const char *why);
+
+/* Moves on what can move. True when all is done, req->failed and req->why being final then. Never blocks. */
+bool tt_req_progress(struct tt_req *req);
+void tt_req_end(struct tt_req *req);
+
+/* Polls something until it is true; yields the core after a while, since ranks may outnumber cores. */
+void tt_wait(bool (*done)(void *), void *what);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One line per decision, in words that a person without the source understands. */
+#include "coll/explain.h"
+
+#include <stdio.h>
+
+#include "coll/config.h"
+#include "coll/sizes.h"
+
+static const char *memory_of(const struct tt_job *job)
+{
+    const struct tt_side *s = job->send.significant ? &job->send : &job->recv;
+    const struct tt_side *r = job->recv.significant ? &job->recv : s;
+
+    if (s->on_device != r->on_device)
+        return "host and GPU memory";
+    return r->mem.kind == TT_MEM_MANAGED ? "managed memory" : s->on_device ? "GPU memory" : "host memory";
+}
+
+static void what_moves(const struct tt_job *job, char *text, size_t size)
+{
+    char bytes[32];
+
+    tt_size_format(job->shape.count * (int64_t)job->shape.unit, bytes, sizeof bytes);
+    if (job->row->traits & TT_NO_BUFFER)
+        text[0] = '\0';
+    else if (job->row->traits & TT_REDUCES)
+        snprintf(text, size, ", %s, %s %s", bytes, tt_mpi_type_name(job->call->recv.type), tt_mpi_op_name(job->call->op));
+    else
+        snprintf(text, size, ", %s%s", bytes, job->row->traits & (TT_SEND_BLOCKS | TT_RECV_BLOCKS) ? " a block" : "");
+}
+
+void tt_explain(const struct tt_job *job, const struct tt_entry *entry)
+{
+    char moves[160];
+
+    if (!tt_config.explain || job->comm->rank != 0)
+        return;
+    what_moves(job, moves, sizeof moves);
+    fprintf(stderr, "tutti: %s%s, %d ranks: %s (%s)%s%s%s\n", job->row->name, moves, job->comm->size, entry->choice.alg->name,
+            entry->choice.why, job->row->traits & TT_NO_BUFFER ? "" : "; ",
+            job->row->traits & TT_NO_BUFFER ? "" : memory_of(job), entry->key.staged ? ", staged" : "");
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A call on its way: what was asked, what it means, and what it is bound to. Lives on the stack of tt_run. */
+#ifndef TT_JOB_H
+#define TT_JOB_H
+
+#include "coll/cache.h"
+#include "coll/call.h"
+#include "coll/comm.h"
+#include "coll/exec.h"
+#include "coll/types.h"
+
+/* One of the two buffers of a call, on this rank. */
+struct tt_side {
+    bool significant; /* the standard has this rank's arguments mean something; else nothing of it may be looked at */
+    char *buf;
+    MPI_Count count; /* elements of the datatype in the whole buffer */
+    MPI_Datatype type;
+    struct tt_layout layout;
+    struct tt_mem mem;
+    bool on_device; /* mem is for kernels, not for the host */
+};
+
+struct tt_job {
+    const struct tt_call *call;
+    const struct tt_row *row;
+    struct tt_comm *comm;
+    bool inplace, is_root; /* is_root: always true where there is no root */
+    struct tt_side send, recv;
+    struct tt_shape shape;
+    const struct tt_cell *cell;
+    const char *foreign; /* why only the MPI below can do it, or NULL; equal on all ranks */
+    bool ours;           /* the MPI below cannot: the type is Tutti's */
+};
+
+/* ---- describe.c: from arguments to meaning ---- */
+
+/* Fills all of job but the sides' memory. Returns MPI_SUCCESS; or the error class that the arguments deserve, *what then saying why: the
+ * MPI below is to judge them. job->call and job->comm must be set. */
+int tt_job_describe(struct tt_job *job, const char **what);
+
+/* Bytes of a side's data: elements times size. */
+static inline size_t tt_side_bytes(const struct tt_side *side)
+{
+    return (size_t)side->count * side->layout.size;
+}
+
+/* Where each significant side lives. 0, or -1 with tt_fault() set. */
+int tt_job_look(struct tt_job *job);
+
+/* ---- bind.c: from meaning to addresses ---- */
+
+enum { TT_MAX_BLOCKS = 8 };
+
+/* What a job's buffers are for the plan, or for the MPI below: themselves, or stand-ins. */
+struct tt_bound {
+    struct tt_binding with; /* for the plan */
+    struct tt_call native;  /* for the MPI below: the call, with stand-ins for device memory */
+    const struct tt_side *result; /* the side whose stand-in is to be copied back, or NULL */
+    char *stand_in;               /* what the plan wrote instead of it, or NULL */
+    bool gapped;                  /* stand_in is contiguous, the side is not */
+    char *unpacked;               /* element 0 of its host copy, gaps and all, or of itself */
+    struct {
+        struct tt_place *place;
+        void *block;
+    } blocks[TT_MAX_BLOCKS];
+    int nblocks;
+};
+
+/* The place where a plan's reductions and scratch are: the GPU of a buffer that is on one, if it has code for the cell; else the host.
+ * NULL with tt_fault() set. */
+struct tt_place *tt_job_home(const struct tt_job *job);
+
+/* Which buffers a plan for home would find on the device: bits 1 << enum tt_buf. */
+unsigned tt_job_on_device(const struct tt_job *job, const struct tt_place *home);
+
+/* Provides all that the plan names. 0, or -1 with why filled; tt_bound_end is due in both cases. */
+int tt_bind_plan(struct tt_bound *b, const struct tt_job *job, struct tt_place *home, const struct tt_plan *plan, char *why,
+                 size_t size);
+
+/* The same for the MPI below: host memory with the user's own datatypes. */
+int tt_bind_native(struct tt_bound *b, const struct tt_job *job, char *why, size_t size);
+
+/* Copies results from stand-ins to where the user wants them. 0, or -1 with why filled. */
+int tt_bound_deliver(struct tt_bound *b, char *why, size_t size);
+void tt_bound_end(struct tt_bound *b);
+
+/* ---- error.c ---- */
+
+/* Raises an error of this class on comm, "Tutti: rank 2: MPI_Allreduce: why", through its error handler; returns the code. */
+int tt_raise(const struct tt_job *job, int class, const char *why);
+
+#endif

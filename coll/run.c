@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One call, from the wrapper to the executor: describe it, look where its buffers are, decide, bind, carry out. Up to the
+ * decision everything is local and sends nothing; the decision is made from shared facts alone; afterwards a rank
+ * that meets trouble still takes part, so that the others end too. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "coll/aware.h"
+#include "coll/config.h"
+#include "coll/explain.h"
+#include "coll/init.h"
+#include "coll/job.h"
+
+/* Calls that the MPI below makes of itself, and those of this library, pass through uncounted. */
+static __thread int inside;
+
+int tt_call_native(const struct tt_call *c)
+{
+    const bool wide = c->counts_are_wide || c->send.count > INT_MAX || c->recv.count > INT_MAX;
+
+    return (wide && tt_native_wide[c->coll] ? tt_native_wide[c->coll] : tt_rows[c->coll].native)(c);
+}
+
+/* ---- the MPI below carries it out ---- */
+
+static int run_native(const struct tt_job *job)
+{
+    struct tt_bound b = {0};
+    char why[512];
+    int error;
+
+    if (!job->send.on_device && !job->recv.on_device)
+        return tt_call_native(job->call);
+    if (tt_bind_native(&b, job, why, sizeof why)) {
+        tt_bound_end(&b);
+        return tt_raise(job, MPI_ERR_OTHER, why);
+    }
+    error = tt_call_native(&b.native);
+    if (error == MPI_SUCCESS && tt_bound_deliver(&b, why, sizeof why))
+        error = tt_raise(job, MPI_ERR_OTHER, why);
+    tt_bound_end(&b);
+    return error;
+}
+
+/* ---- a plan carries it out ---- */
+
+static bool req_done(void *req)
+{
+    return tt_req_progress(req);
+}
+
+/* Runs the plan; why_not is the reason for which this rank can only go through the motions, or NULL. Returns 0, or -1 with why. */
+static int run_req(struct tt_job *job, const struct tt_plan *plan, struct tt_bound *b, const char *why_not, char *why, size_t size)
+{
+    struct tt_req req;
+    struct tt_place *home = b->with.home;
+    const bool entered = !why_not && home->dev->enter(home) == 0;
+
+    b->with.sequence = job->comm->sequence++;
+    if (!why_not && !entered)
+        why_not = tt_fault();
+    if (tt_req_start(&req, plan, &b->with, why_not)) {
+        snprintf(why, size, "out of host memory");
+    } else {
+        tt_wait(req_done, &req);
+        snprintf(why, size, "%s", req.failed ? req.why : "");
+        tt_req_end(&req);
+    }
+    if (entered)
+        home->dev->leave(home);
+    return why[0] ? -1 : 0;
+}
+
+static int run_plan(struct tt_job *job, struct tt_place *home, const struct tt_plan *plan, const char *fault)
+{
+    struct tt_bound b = {0};
+    char why_not[512] = "", why[512] = "";
+    int error = 0;
+
+    b.with.comm = job->comm->wire_comm;
+    b.with.wire = job->comm->wire;
+    if (fault)
+        snprintf(why_not, sizeof why_not, "%s", fault);
+    else
+        tt_bind_plan(&b, job, home, plan, why_not, sizeof why_not);
+    if (run_req(job, plan, &b, why_not[0] ? why_not : NULL, why, sizeof why) || tt_bound_deliver(&b, why, sizeof why))
+        error = tt_raise(job, MPI_ERR_OTHER, why);
+    tt_bound_end(&b);
+    return error;
+}
+
+/* ---- deciding ---- */
+
+static struct tt_plan *finish_plan(const struct tt_alg *alg, const struct tt_key *key, int rank)
+{
+    const int64_t chunk = tt_config.chunk / (int64_t)key->shape.unit;
+    struct tt_plan *plan = tt_plan_build(alg, &key->shape, rank), *cut, *staged;
+
+    cut = plan ? tt_pass_split(plan, chunk > 0 ? chunk : 1) : NULL;
+    tt_plan_free(plan);
+    if (!cut || !key->staged)
+        return cut;
+    staged = tt_pass_stage(cut, key->staged);
+    tt_plan_free(cut);
+    return staged;
+}
+
+/* The decision for this shape, from the cache or made now. NULL with errno: out of memory, or an algorithm's fault. */
+static const struct tt_entry *decide(struct tt_job *job, unsigned staged)
+{
+    const struct tt_key key = {.coll = job->call->coll, .shape = job->shape, .cell = job->cell, .generation = tt_config_generation,
+                               .staged = staged};
+    const struct tt_entry *entry = tt_cache_find(&job->comm->cache, &key);
+    struct tt_choice choice;
+    struct tt_plan *plan = NULL;
+
+    if (entry)
+        return entry;
+    choice = tt_select(job->call->coll, &job->shape, tt_config.pin[job->call->coll],
+                       job->comm->usable ? job->foreign : "no private communicator");
+    if (choice.alg->delegate == TT_OWN) {
+        plan = finish_plan(choice.alg, &key, job->comm->rank);
+        if (!plan)
+            return NULL;
+    }
+    entry = tt_cache_put(&job->comm->cache, &key, &choice, plan);
+    if (entry)
+        tt_explain(job, entry);
+    return entry;
+}
+
+/* ---- all together ---- */
+
+/* Arguments that make no sense: the MPI below says so in its own words, unless it would touch device memory first. */
+static int run_unsound(struct tt_job *job, int class, const char *what)
+{
+    if (tt_job_look(job) == 0 && !job->send.on_device && !job->recv.on_device)
+        return tt_call_native(job->call);
+    return tt_raise(job, class, what);
+}
+
+static int run_inter(struct tt_job *job)
+{
+    const void *const bufs[] = {job->call->send.buf, job->call->recv.out};
+    struct tt_mem mem;
+
+    for (int i = 0; i < 2; i++)
+        if (bufs[i] && bufs[i] != MPI_IN_PLACE && (tt_mem_where(bufs[i], &mem) || tt_mem_on_device(&mem)))
+            return tt_raise(job, MPI_ERR_BUFFER, "GPU memory on an intercommunicator is not supported yet: copy it to the host first");
+    return tt_call_native(job->call);
+}
+
+static int run_sound(struct tt_job *job)
+{
+    const char *fault = tt_job_look(job) ? tt_fault() : NULL;
+    struct tt_place *home = fault ? NULL : tt_job_home(job);
+    unsigned staged = home ? tt_job_on_device(job, home) : 0;
+    const struct tt_entry *entry;
+
+    if (!home && !fault)
+        fault = tt_fault();
+    if (tt_config.sync && home && (job->send.on_device || job->recv.on_device) && home->dev->settle(home))
+        fault = tt_fault();
+    if (staged && tt_mpi_takes_device_memory())
+        staged = 0;
+    entry = decide(job, staged);
+    if (!entry)
+        return tt_raise(job, errno == ENOMEM ? MPI_ERR_NO_MEM : MPI_ERR_INTERN, strerror(errno));
+    if (entry->choice.alg->delegate == TT_OWN)
+        return run_plan(job, home, entry->plan, fault);
+    return fault ? tt_raise(job, MPI_ERR_OTHER, fault) : run_native(job);
+}
+
+static int run(const struct tt_call *c)
+{
+    struct tt_job job = {.call = c, .row = &tt_rows[c->coll]};
+    const char *what;
+    int class;
+
+    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, &job.comm) != MPI_SUCCESS)
+        return tt_call_native(c);
+    if (job.comm->inter)
+        return run_inter(&job);
+    class = tt_job_describe(&job, &what);
+    return class == MPI_SUCCESS ? run_sound(&job) : run_unsound(&job, class, what);
+}
+
+int tt_run(const struct tt_call *c)
+{
+    int error;
+
+    if (inside || !tt_is_on())
+        return tt_call_native(c);
+    inside++;
+    error = run(c);
+    inside--;
+    return error;
+}

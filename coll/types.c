@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Handles to what they stand for. A small hash of the predefined handles, filled once: they are integers in some MPIs and
+ * addresses in others, so no switch can tell them apart. */
+#include "coll/types.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "coll/tutti.h"
+
+struct type_row {
+    MPI_Datatype handle;
+    const char *name;
+    enum tt_domain domain;
+    enum tt_class class;
+    bool ours; /* made by tutti_type */
+    struct tt_layout layout;
+};
+
+enum { MAX_TYPES = 96, SLOTS = 256, NFORMATS = TUTTI_FLOAT8_E5M2 + 1 };
+
+static struct type_row types[MAX_TYPES];
+static int ntypes;
+static unsigned char slots[SLOTS]; /* 1 + index into types; 0: empty */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
+static unsigned slot_of(MPI_Datatype handle)
+{
+    return (unsigned)((uint64_t)(uintptr_t)handle * UINT64_C(0x9E3779B97F4A7C15) >> 56);
+}
+
+static const struct type_row *row_of(MPI_Datatype handle)
+{
+    for (unsigned s = slot_of(handle); slots[s]; s = (s + 1) % SLOTS)
+        if (types[slots[s] - 1].handle == handle)
+            return &types[slots[s] - 1];
+    return NULL;
+}
+
+static int ask_layout(MPI_Datatype type, struct tt_layout *l)
+{
+    MPI_Aint lb;
+    MPI_Count size;
+    int integers, addresses, datatypes, combiner;
+    int error = PMPI_Type_size_x(type, &size);
+
+    if (error == MPI_SUCCESS)
+        error = PMPI_Type_get_extent(type, &lb, &l->extent);
+    if (error == MPI_SUCCESS)
+        error = PMPI_Type_get_true_extent(type, &l->true_lb, &l->true_extent);
+    if (error == MPI_SUCCESS)
+        error = PMPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner);
+    if (error != MPI_SUCCESS)
+        return error;
+    l->size = (size_t)size;
+    l->plain = combiner == MPI_COMBINER_NAMED && l->true_lb == 0 && l->extent == (MPI_Aint)l->size;
+    return MPI_SUCCESS;
+}
+
+static void add(MPI_Datatype handle, const char *name, enum tt_domain domain, enum tt_class class, bool ours)
+{
+    unsigned s = slot_of(handle);
+    struct type_row row = {.handle = handle, .name = name, .domain = domain, .class = class, .ours = ours};
+
+    if (handle == MPI_DATATYPE_NULL || ntypes == MAX_TYPES || row_of(handle) || ask_layout(handle, &row.layout))
+        return;
+    row.layout.plain |= ours;
+    types[ntypes] = row;
+    while (slots[s])
+        s = (s + 1) % SLOTS;
+    slots[s] = (unsigned char)++ntypes;
+}
+
+static void fill(void)
+{
+#define TT_MPI_TYPE(handle, domain, class) add(handle, #handle, TT_DOMAIN_##domain, class, false);
+#include "cuda/mpi_types.def"
+#undef TT_MPI_TYPE
+}
+
+static const struct type_row *type_find(MPI_Datatype type)
+{
+    pthread_once(&once, fill);
+    return row_of(type);
+}
+
+int tt_layout_of(MPI_Datatype type, struct tt_layout *layout)
+{
+    const struct type_row *row = type_find(type);
+
+    if (!row)
+        return ask_layout(type, layout);
+    *layout = row->layout;
+    return MPI_SUCCESS;
+}
+
+/* ---- ops ---- */
+
+static const struct op_row {
+    MPI_Op handle;
+    const char *name;
+} ops[TT_NOPS] = {
+#define TT_OPERATION(id, MPI_NAME, classes) [TT_OP_##id] = {MPI_NAME, #MPI_NAME},
+#include "cuda/ops.def"
+#undef TT_OPERATION
+};
+
+static enum tt_op op_find(MPI_Op op)
+{
+    int i = 0;
+
+    while (i < TT_NOPS && ops[i].handle != op)
+        i++;
+    return (enum tt_op)i;
+}
+
+const struct tt_cell *tt_cell_of(MPI_Datatype type, MPI_Op op, const char **why, bool *ours)
+{
+    const struct type_row *row = type_find(type);
+    const enum tt_op which = op_find(op);
+    const struct tt_cell *cell = NULL;
+
+    *ours = row && row->ours;
+    *why = "only the MPI below knows this type";
+    if (which == TT_NOPS)
+        *why = "a user's op: only the MPI below can call it";
+    else if (row && !tt_op_legal(which, row->class))
+        *why = "the standard does not allow this op on this type";
+    else if (row)
+        cell = tt_cell_find(tt_type_of(row->domain, row->layout.size), which);
+    return cell && (MPI_Aint)cell->size == row->layout.extent ? cell : NULL;
+}
+
+const char *tt_mpi_type_name(MPI_Datatype type)
+{
+    const struct type_row *row = type_find(type);
+
+    return row ? row->name : "other type";
+}
+
+const char *tt_mpi_op_name(MPI_Op op)
+{
+    const enum tt_op which = op_find(op);
+
+    return which < TT_NOPS ? ops[which].name : "user's op";
+}
+
+/* ---- types of our own ---- */
+
+static const struct {
+    const char *name;
+    enum tt_domain domain;
+    int bytes;
+} formats[NFORMATS] = {
+    [TUTTI_FLOAT16] = {"TUTTI_FLOAT16", TT_DOMAIN_floating, 2},
+    [TUTTI_BFLOAT16] = {"TUTTI_BFLOAT16", TT_DOMAIN_brain, 2},
+    [TUTTI_FLOAT8_E4M3] = {"TUTTI_FLOAT8_E4M3", TT_DOMAIN_e4m3, 1},
+    [TUTTI_FLOAT8_E5M2] = {"TUTTI_FLOAT8_E5M2", TT_DOMAIN_e5m2, 1},
+};
+
+static int format_make(enum tutti_format format, MPI_Datatype *type)
+{
+    int error = PMPI_Type_contiguous(formats[format].bytes, MPI_BYTE, type);
+
+    if (error == MPI_SUCCESS)
+        error = PMPI_Type_commit(type);
+    if (error == MPI_SUCCESS)
+        error = PMPI_Type_set_name(*type, formats[format].name);
+    if (error == MPI_SUCCESS)
+        add(*type, formats[format].name, formats[format].domain, TT_FLOATING, true);
+    return error;
+}
+
+__attribute__((visibility("default"))) int tutti_type(enum tutti_format format, MPI_Datatype *type)
+{
+    static MPI_Datatype made[NFORMATS];
+    static bool have[NFORMATS];
+    int error = MPI_SUCCESS;
+
+    if ((int)format < 0 || (int)format >= NFORMATS || !type)
+        return MPI_ERR_ARG;
+    type_find(MPI_BYTE);
+    pthread_mutex_lock(&making);
+    if (!have[format]) {
+        error = format_make(format, &made[format]);
+        have[format] = error == MPI_SUCCESS;
+    }
+    *type = made[format];
+    pthread_mutex_unlock(&making);
+    return error;
+}

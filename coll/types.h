@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What Tutti must know of MPI's datatypes and ops. */
+#ifndef TT_TYPES_H
+#define TT_TYPES_H
+
+#include <mpi.h>
+#include <stdbool.h>
+
+#include "cuda/cells.h"
+
+/* How one element lies in memory. Bytes. */
+struct tt_layout {
+    size_t size; /* of the data: MPI_Type_size */
+    MPI_Aint extent;
+    MPI_Aint true_lb, true_extent;
+    bool plain; /* count elements are count * size bytes from the buffer's address on, in the order of the signature */
+};
+
+/* Returns MPI_SUCCESS, or the error of the MPI below (not a datatype). */
+int tt_layout_of(MPI_Datatype type, struct tt_layout *layout);
+
+/* The cell for a predefined op on a predefined type (or one from tutti_type). NULL if there is none: *why then says it in
+ * words. *ours: only Tutti knows the type, so that the MPI below cannot stand in. */
+const struct tt_cell *tt_cell_of(MPI_Datatype type, MPI_Op op, const char **why, bool *ours);
+
+/* "MPI_FLOAT", "MPI_SUM", or "a derived type", "a user's op". */
+const char *tt_mpi_type_name(MPI_Datatype type);
+const char *tt_mpi_op_name(MPI_Op op);
+
+#endif

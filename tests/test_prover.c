@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Every algorithm of the book is proved for 1 to 64 ranks and the counts at which blocks and trees go wrong; and,
+ * because a prover that finds nothing is worth nothing, faults are seeded and each must be found by its name.
+ * `test_prover allreduce ring` proves one algorithm alone. */
+#include "tests/prove.h"
+
+#include <check.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { PRIME = 127 };
+
+static struct {
+    long algorithms, proofs, plans;
+} tally;
+
+/* ---- coverage ---- */
+
+static bool is_rooted(enum tt_coll coll)
+{
+    return coll == TT_COLL_reduce || coll == TT_COLL_bcast || coll == TT_COLL_gather || coll == TT_COLL_scatter;
+}
+
+static bool is_reduction(enum tt_coll coll)
+{
+    return coll == TT_COLL_reduce || coll == TT_COLL_allreduce || coll == TT_COLL_reduce_scatter;
+}
+
+/* The distinct ones of n numbers that are not negative; returns how many. */
+static int distinct(int64_t *x, int n)
+{
+    int kept = 0;
+
+    for (int i = 0; i < n; i++) {
+        bool seen = x[i] < 0;
+
+        for (int j = 0; j < kept; j++)
+            seen |= x[j] == x[i];
+        if (!seen)
+            x[kept++] = x[i];
+    }
+    return kept;
+}
+
+/* Which ranks stage what differs from case to case: all of it everywhere, or as chance has it, some of it here and
+ * there. A generator of our own, so that a case is the same on every machine. */
+static void choose_memory(unsigned *device_bufs, int size)
+{
+    static uint32_t state = 1;
+    const bool everywhere = tally.proofs % 3 == 0;
+
+    for (int r = 0; r < size; r++) {
+        state = state * 1664525 + 1013904223;
+        device_bufs[r] = everywhere ? 1 << SEND | 1 << RECV | 1 << TMP : state >> 29;
+    }
+}
+
+/* Parts of 3 elements, or of more where a message is so long that there would be more than about five. */
+static int64_t choose_part(struct tt_plan *const *plans, int size)
+{
+    int64_t longest = 0;
+
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i < plans[r]->nsteps; i++)
+            longest = plans[r]->steps[i].n > longest ? plans[r]->steps[i].n : longest;
+    return longest > 15 ? longest / 5 : 3;
+}
+
+static void must_prove(struct tt_plan *const *plans, const struct tt_shape *s)
+{
+    struct prove_verdict v;
+    unsigned device_bufs[PROVE_MAX_RANKS];
+
+    tally.proofs++;
+    tally.plans += 2 * s->size;
+    choose_memory(device_bufs, s->size);
+    ck_assert_msg(prove_plans(plans, s, &v), "%s", v.why);
+    ck_assert_msg(prove_staged(plans, s, choose_part(plans, s->size), device_bufs, &v), "staged: %s", v.why);
+}
+
+static bool same_place(struct tt_loc x, struct tt_loc y)
+{
+    return x.buf == y.buf && x.at == y.at;
+}
+
+static bool same_plan(const struct tt_plan *x, const struct tt_plan *y)
+{
+    if (x->nsteps != y->nsteps || x->nlanes != y->nlanes || x->tmp != y->tmp ||
+        memcmp(x->lanes, y->lanes, (size_t)x->nlanes * sizeof *x->lanes) != 0)
+        return false;
+    for (int i = 0; i < x->nsteps; i++) {
+        const struct tt_step *a = &x->steps[i], *b = &y->steps[i];
+
+        if (a->verb != b->verb || a->peer != b->peer || a->n != b->n || !same_place(a->dst, b->dst) ||
+            !same_place(a->a, b->a) || !same_place(a->b, b->b))
+            return false;
+    }
+    return true;
+}
+
+static bool same_plans(struct tt_plan *const *x, struct tt_plan *const *y, int size)
+{
+    for (int r = 0; r < size; r++)
+        if (!same_plan(x[r], y[r]))
+            return false;
+    return true;
+}
+
+/* A call as op and segment vary. A builder may choose by either; but most do not, and the same plans, proved in order,
+ * need no second proof: without order there is less to show. */
+static void prove_variants(const struct tt_alg *alg, struct tt_shape s)
+{
+    struct tt_plan *plans[2][PROVE_MAX_RANKS];
+    struct prove_verdict v;
+    int built = 0;
+
+    for (int i = 0; i < 4; i++) {
+        s.commutes = !is_reduction(s.coll) || i >= 2;
+        s.segment = i % 2 ? 3 : 1 + s.count / 5;
+        if (tt_infeasible(alg, &s) || (!is_reduction(s.coll) && i >= 2))
+            continue;
+        ck_assert_msg(prove_build(alg, &s, plans[built & 1], &v), "%s", v.why);
+        if (built == 0 || !same_plans(plans[0], plans[1], s.size))
+            must_prove(plans[built & 1], &s);
+        if (built > 0)
+            prove_free(plans[~built & 1], s.size);
+        built++;
+    }
+    if (built > 0)
+        prove_free(plans[~built & 1], s.size);
+}
+
+static void prove_roots(const struct tt_alg *alg, struct tt_shape s)
+{
+    const bool has_in_place = prove_in_place(&(struct tt_shape){.coll = s.coll, .inplace = true}, 0);
+    int64_t roots[] = {0, s.size / 2, s.size - 1};
+    const int n = is_rooted(s.coll) ? distinct(roots, 3) : 1;
+
+    for (int i = 0; i < n; i++)
+        for (int inplace = 0; inplace <= has_in_place; inplace++) {
+            s.root = (int)roots[i];
+            s.inplace = inplace;
+            prove_variants(alg, s);
+        }
+}
+
+/* Blocks of very different sizes: zeros among them; all in one rank; falling. */
+static void prove_uneven(const struct tt_alg *alg, struct tt_shape s)
+{
+    int64_t counts[PROVE_MAX_RANKS];
+
+    s.counts = counts;
+    s.count = 0;
+    for (int pattern = 0; pattern < 3; pattern++) {
+        for (int r = 0; r < s.size; r++)
+            counts[r] = pattern == 0 ? (r * 7 + 3) % 5 : pattern == 1 ? (r == s.size / 2) * PRIME : s.size - r;
+        prove_roots(alg, s);
+    }
+}
+
+static void prove_algorithm(const struct tt_alg *alg)
+{
+    tally.algorithms++;
+    for (int size = 1; size <= PROVE_MAX_RANKS; size++) {
+        struct tt_shape s = {.coll = alg->coll, .size = size, .unit = 1};
+        int64_t counts[] = {0, 1, size - 1, size, size + 1, PRIME};
+        const int n = s.coll == TT_COLL_barrier ? 1 : distinct(counts, 6);
+
+        for (int i = 0; i < n; i++) {
+            s.count = counts[i];
+            prove_roots(alg, s);
+        }
+        if (s.coll == TT_COLL_reduce_scatter)
+            prove_uneven(alg, s);
+    }
+}
+
+static const char *only_coll, *only_name;
+
+/* One test per collective: all of its algorithms. */
+START_TEST(algorithms_are_proved)
+{
+    const clock_t start = clock();
+
+    memset(&tally, 0, sizeof tally);
+    for (int i = 0; tt_algs[i]; i++)
+        if (tt_algs[i]->coll == (enum tt_coll)_i && tt_algs[i]->build &&
+            (!only_name || strcmp(only_name, tt_algs[i]->name) == 0))
+            prove_algorithm(tt_algs[i]);
+    if (tally.algorithms > 0)
+        printf("proved %s: %ld algorithms, %ld cases staged and not, %ld plans in %.1f s\n", tt_coll_name((enum tt_coll)_i),
+               tally.algorithms, tally.proofs, tally.plans, (double)(clock() - start) / CLOCKS_PER_SEC);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("prover");
+    TCase *t = tcase_create("book");
+    const int only = only_coll ? (int)tt_coll_find(only_coll, strlen(only_coll)) : -1;
+
+    tcase_set_timeout(t, 600);
+    tcase_add_loop_test(t, algorithms_are_proved, only < 0 ? 0 : only, only < 0 ? TT_NCOLLS : only + 1);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(int argc, char **argv)
+{
+    SRunner *runner;
+    int failed;
+
+    /* A proof takes and gives back the same few megabytes; going to the kernel for them doubles the time. */
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    mallopt(M_MMAP_THRESHOLD, 256 << 20);
+    only_coll = argc > 1 ? argv[1] : NULL;
+    only_name = argc > 2 ? argv[2] : NULL;
+    runner = srunner_create(suite());
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
