@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The functions of tutti.h that have no better home. */
-#include "config.h"
+#include <config.h>
 
 #include <stdlib.h>
 #include <string.h>
