@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The `tutti` command as its user meets it: run it, read what it says, look at its exit status. It is ./tutti, or what
- * TUTTI_COMMAND names. */
+ * TEST_TUTTI names. */
 #include <check.h>
 #include <ctype.h>
 #include <jansson.h>
@@ -19,7 +19,7 @@ static char last[1024];
 static int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static int run(const char *format, ...)
 {
-    const char *tutti = getenv("TUTTI_COMMAND") ? getenv("TUTTI_COMMAND") : "./tutti";
+    const char *tutti = getenv("TEST_TUTTI") ? getenv("TEST_TUTTI") : "./tutti";
     char line[512], *to = last;
     size_t got;
     va_list args;
