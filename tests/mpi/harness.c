@@ -21,6 +21,7 @@ struct simulator simulator;
 static uint64_t seed;
 static long checks, failures;
 static char doing[512];
+static bool trace; /* TUTTI_TEST_TRACE: say everything that is done, to find what crashes */
 
 /* ---- checks ---- */
 
@@ -31,6 +32,8 @@ void test_now(const char *format, ...)
     va_start(args, format);
     vsnprintf(doing, sizeof doing, format, args);
     va_end(args);
+    if (trace)
+        fprintf(stderr, "rank %d: %s\n", test_rank, doing);
 }
 
 bool test_check(bool ok, const char *format, ...)
@@ -144,6 +147,7 @@ static void choose_seed(void)
 
 void test_begin(int *argc, char ***argv, unsigned seconds)
 {
+    trace = getenv("TUTTI_TEST_TRACE");
     test_now("MPI_Init");
     watch(seconds);
     MPI_Init(argc, argv);
