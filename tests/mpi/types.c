@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Datatypes and ops of the user's own. Every rank uses another datatype for the same signature of twelve ints: with
+ * gaps, out of order, with a lower bound that is not zero, or as absolute addresses from MPI_BOTTOM; each collective that
+ * moves data must give what the MPI below gives, gaps included. User's ops, commutative and not, must be what a fold
+ * from rank 0 upwards gives, be called on whole elements and with the user's own handle. Intercommunicators must work on host memory
+ * and be refused, by name, on a device's. */
+#include "tests/mpi/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/mpi/rows.h"
+
+/* ---- layouts of twelve ints ---- */
+
+enum { INTS = 12, NLAYOUTS = 8, MAX_COUNT = 40, MAX_RANKS = 16, ROOM = 256 * 1024 };
+
+struct layout {
+    const char *name;
+    MPI_Datatype type;
+    MPI_Aint extent, true_lb, true_extent;
+} layouts[NLAYOUTS];
+
+static MPI_Datatype resized(MPI_Datatype old, MPI_Aint lb, MPI_Aint extent)
+{
+    MPI_Datatype made;
+
+    PMPI_Type_create_resized(old, lb, extent, &made);
+    PMPI_Type_free(&old);
+    return made;
+}
+
+static MPI_Datatype contiguous(int n, MPI_Datatype old)
+{
+    MPI_Datatype made;
+
+    PMPI_Type_contiguous(n, old, &made);
+    return made;
+}
+
+static MPI_Datatype pairs(void)
+{
+    MPI_Datatype two = contiguous(2, MPI_INT), made = contiguous(INTS / 2, two);
+
+    PMPI_Type_free(&two);
+    return made;
+}
+
+static MPI_Datatype vector(void)
+{
+    MPI_Datatype made;
+
+    PMPI_Type_vector(3, 4, 6, MPI_INT, &made);
+    return made;
+}
+
+static MPI_Datatype indexed(void)
+{
+    const int lengths[] = {4, 5, 3}, places[] = {9, 0, 15}; /* not in order */
+    MPI_Datatype made;
+
+    PMPI_Type_indexed(3, lengths, places, MPI_INT, &made);
+    return made;
+}
+
+static MPI_Datatype structure(void)
+{
+    const int lengths[] = {4, 1, 7};
+    const MPI_Aint places[] = {0, 32, 40};
+    const MPI_Datatype types[] = {MPI_INT, MPI_INT, MPI_INT};
+    MPI_Datatype made;
+
+    PMPI_Type_create_struct(3, lengths, places, types, &made);
+    return made;
+}
+
+static void make_layouts(void)
+{
+    layouts[0] = (struct layout){.name = "contiguous", .type = contiguous(INTS, MPI_INT)};
+    layouts[1] = (struct layout){.name = "six pairs", .type = pairs()};
+    layouts[2] = (struct layout){.name = "vector", .type = vector()};
+    layouts[3] = (struct layout){.name = "indexed", .type = indexed()};
+    layouts[4] = (struct layout){.name = "struct", .type = structure()};
+    layouts[5] = (struct layout){.name = "lower bound -8", .type = resized(contiguous(INTS, MPI_INT), -8, 64)};
+    layouts[6] = (struct layout){.name = "lower bound 16", .type = resized(vector(), 16, 96)};
+    layouts[7] = (struct layout){.name = "extent as if contiguous, lower bound 4", .type = resized(contiguous(INTS, MPI_INT), 4, 48)};
+    for (int i = 0; i < NLAYOUTS; i++) {
+        struct layout *l = &layouts[i];
+        MPI_Aint lb;
+
+        PMPI_Type_commit(&l->type);
+        PMPI_Type_get_extent(l->type, &lb, &l->extent);
+        PMPI_Type_get_true_extent(l->type, &l->true_lb, &l->true_extent);
+    }
+}
+
+static void free_layouts(void)
+{
+    for (int i = 0; i < NLAYOUTS; i++)
+        PMPI_Type_free(&layouts[i].type);
+}
+
+/* ---- a case ---- */
+
+struct side {
+    const struct layout *layout;
+    int elements;    /* in the whole buffer */
+    size_t bytes;    /* that they span */
+    MPI_Aint first;  /* of these, seen from the buffer's address */
+    char *data;      /* on the host */
+};
+
+struct test_case {
+    const struct row *row;
+    MPI_Comm comm;
+    int count, root;
+    bool inplace, here_inplace, sends, receives;
+    struct side send, recv;
+    char *want;
+};
+
+static struct region regions[NMEMORIES][2];
+
+static bool has(const struct test_case *t, unsigned trait)
+{
+    return t->row->traits & trait;
+}
+
+static void span(struct side *s)
+{
+    s->first = s->layout->true_lb;
+    s->bytes = s->elements ? (size_t)((s->elements - 1) * s->layout->extent + s->layout->true_extent) : 0;
+}
+
+/* The buffer's address, of a side that lies at `at`. */
+static char *buffer(const struct side *s, const char *at)
+{
+    return (char *)at - s->first;
+}
+
+static void measure(struct test_case *t)
+{
+    const bool root = test_rank == t->root;
+
+    t->here_inplace = t->inplace && (has(t, TT_INPLACE_ALL) || root);
+    t->sends = !has(t, TT_ONE_BUFFER) && (!has(t, TT_SEND_AT_ROOT) || root) && (!t->here_inplace || has(t, TT_SEND_AT_ROOT));
+    t->receives = (!has(t, TT_RECV_AT_ROOT) || root) && !(t->here_inplace && has(t, TT_SEND_AT_ROOT));
+    t->send.elements = t->count * (has(t, TT_SEND_BLOCKS) ? test_size : 1);
+    t->recv.elements = t->count * (has(t, TT_RECV_BLOCKS) ? test_size : 1);
+    span(&t->send);
+    span(&t->recv);
+}
+
+static struct tt_call call_of(const struct test_case *t, const char *send, const char *recv)
+{
+    struct tt_call c = {.send = {buffer(&t->send, send), t->count, t->send.layout->type},
+                        .recv = {buffer(&t->recv, recv), t->count, t->recv.layout->type}, .root = t->root, .comm = t->comm};
+
+    if (t->here_inplace && has(t, TT_SEND_AT_ROOT))
+        c.recv.out = MPI_IN_PLACE;
+    else if (t->here_inplace)
+        c.send.buf = MPI_IN_PLACE;
+    return c;
+}
+
+static void fill(char *data, size_t bytes, uint64_t key)
+{
+    for (size_t i = 0; i < bytes; i++)
+        data[i] = (char)test_random(key + i / 8 * 8) ^ (char)(i * 37);
+}
+
+static void compare(const struct test_case *t, const struct region *r)
+{
+    static char now[ROOM];
+    const bool whole = region_get(r, now);
+    const long i = first_difference(now, t->want, t->recv.bytes, 1, 1);
+
+    test_check(whole, "bytes before or behind the receive buffer were written");
+    test_check(i < 0, "byte %ld of the %zu that the receive buffer spans: expected %#x, got %#x", i, t->recv.bytes,
+               i < 0 ? 0 : (unsigned char)t->want[i], i < 0 ? 0 : (unsigned char)now[i]);
+}
+
+static void try(const struct test_case *t, const char *algorithm, enum memory from, enum memory to)
+{
+    struct region *send = &regions[from][0], *recv = &regions[to][1];
+    const char *in = region_set(send, 0, t->send.data, t->send.bytes), *out = region_set(recv, 0, t->recv.data, t->recv.bytes);
+    const struct tt_call c = call_of(t, in, out);
+
+    test_now("%s by %s of %d elements, sent as %s, received as %s, root %d%s, from %s to %s memory", t->row->id, algorithm, t->count,
+             t->send.layout->name, t->recv.layout->name, t->root, t->inplace ? ", in place" : "", memory_names[from], memory_names[to]);
+    test_success(t->row->ours(&c));
+    test_check(region_holds(send, t->send.data), "the send buffer, or bytes around it, were written");
+    if (t->receives)
+        compare(t, recv);
+    else
+        test_check(region_holds(recv, t->recv.data), "a buffer that is no argument was written");
+}
+
+static void prepare(struct test_case *t, uint64_t key)
+{
+    struct tt_call c;
+
+    measure(t);
+    fill(t->send.data, t->send.bytes, key * 4096 + (uint64_t)test_rank * 13);
+    fill(t->recv.data, t->recv.bytes, key * 8192 + (uint64_t)test_rank * 17 + 5);
+    memcpy(t->want, t->recv.data, t->recv.bytes);
+    c = call_of(t, t->send.data, t->want);
+    test_now("the MPI below: %s of %d elements, sent as %s, received as %s", t->row->id, t->count, t->send.layout->name,
+             t->recv.layout->name);
+    test_success(t->row->theirs(&c));
+}
+
+static void run_case(struct test_case *t, uint64_t key)
+{
+    static const struct {
+        enum memory from, to;
+    } memories[] = {{HOST, HOST}, {DEVICE, DEVICE}, {HOST, MANAGED}, {DEVICE, HOST}};
+    const int mine = test_rank + (int)(key % 3);
+    const char *algorithm;
+
+    prepare(t, key);
+    for (int a = 0; (algorithm = test_algorithm(t->row->id, a)); a++) {
+        test_pin(t->row->id, algorithm);
+        try(t, algorithm, HOST, HOST);
+        if (test_gpus > 0)
+            try(t, algorithm, DEVICE, DEVICE);
+        if (test_gpus > 0)
+            try(t, algorithm, memories[mine % 4].from, memories[mine % 4].to);
+    }
+    test_pin(t->row->id, NULL);
+}
+
+/* shift: which layouts the ranks use. Beyond NLAYOUTS only the root uses one that is not contiguous. */
+static void choose(struct test_case *t, int shift)
+{
+    const bool plain = shift >= NLAYOUTS && test_rank != t->root;
+
+    t->send.layout = &layouts[plain ? 0 : (test_rank + shift) % NLAYOUTS];
+    t->recv.layout = &layouts[plain ? 0 : (test_rank * 3 + shift + 1) % NLAYOUTS];
+}
+
+static void run_row(struct test_case *t)
+{
+    static const int counts[] = {0, 1, 5, MAX_COUNT};
+    static uint64_t key;
+
+    for (int i = 0; i < 4; i++)
+        for (int shift = 0; shift < NLAYOUTS + 3; shift++) {
+            key++;
+            t->count = counts[i];
+            t->root = (int)(test_random(key) % (unsigned)test_size);
+            t->inplace = has(t, TT_INPLACE_ALL | TT_INPLACE_ROOT) && key % 3 == 0;
+            choose(t, shift);
+            run_case(t, key);
+        }
+}
+
+static void try_movers(MPI_Comm comm)
+{
+    struct test_case t = {.comm = comm};
+
+    t.send.data = malloc(ROOM);
+    t.recv.data = malloc(ROOM);
+    t.want = malloc(ROOM);
+    for (int r = 0; r < NROWS; r++) {
+        t.row = &rows[r];
+        if (!has(&t, TT_REDUCES | TT_NO_BUFFER))
+            run_row(&t);
+    }
+    free(t.send.data);
+    free(t.recv.data);
+    free(t.want);
+}
+
+/* ---- absolute addresses ---- */
+
+/* A type of eight ints, which lie where they lie, from MPI_BOTTOM. */
+static MPI_Datatype absolute(const char *at)
+{
+    const MPI_Aint places[] = {(MPI_Aint)(uintptr_t)(at + 64), (MPI_Aint)(uintptr_t)at};
+    MPI_Datatype made;
+
+    PMPI_Type_create_hindexed_block(2, 4, places, MPI_INT, &made);
+    PMPI_Type_commit(&made);
+    return made;
+}
+
+static void try_bottom(enum memory memory)
+{
+    struct region *r = &regions[memory][0];
+    int now[20], want[20];
+    MPI_Datatype type;
+
+    for (int i = 0; i < 20; i++)
+        want[i] = now[i] = test_rank * 100 + i;
+    for (int i = 0; i < 20 && test_rank > 0; i++)
+        if (i < 4 || i >= 16)
+            want[i] = i;
+    region_set(r, 0, now, sizeof now);
+    type = absolute(r->at);
+    test_now("bcast from MPI_BOTTOM, %s memory", memory_names[memory]);
+    if (test_success(MPI_Bcast(MPI_BOTTOM, 1, type, 0, MPI_COMM_WORLD)))
+        test_check(region_holds(r, want), "expected ints 0 to 3 and 16 to 19 to be rank 0's, and the others untouched");
+    PMPI_Type_free(&type);
+}
+
+/* ---- the user's ops ---- */
+
+struct matrix {
+    uint64_t m[4];
+    uint64_t gap;
+};
+
+static MPI_Datatype matrix_type;
+static long strange_calls; /* with a type that is not the user's */
+
+static struct matrix product(const struct matrix *a, const struct matrix *b)
+{
+    return (struct matrix){{a->m[0] * b->m[0] + a->m[1] * b->m[2], a->m[0] * b->m[1] + a->m[1] * b->m[3],
+                            a->m[2] * b->m[0] + a->m[3] * b->m[2], a->m[2] * b->m[1] + a->m[3] * b->m[3]},
+                           b->gap};
+}
+
+static struct matrix sum(const struct matrix *a, const struct matrix *b)
+{
+    return (struct matrix){{a->m[0] + b->m[0], a->m[1] + b->m[1], a->m[2] + b->m[2], a->m[3] + b->m[3]}, b->gap};
+}
+
+static void multiply(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    struct matrix *a = in, *b = inout;
+
+    strange_calls += *type != matrix_type;
+    for (int i = 0; i < *n; i++)
+        b[i] = product(&a[i], &b[i]);
+}
+
+static void add(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    struct matrix *a = in, *b = inout;
+
+    strange_calls += *type != matrix_type;
+    for (int i = 0; i < *n; i++)
+        b[i] = sum(&a[i], &b[i]);
+}
+
+enum { MATRICES = 11 };
+
+struct user_op {
+    const char *name;
+    MPI_Op op;
+    struct matrix (*combine)(const struct matrix *, const struct matrix *);
+};
+
+static struct matrix matrix_of(int rank, int i)
+{
+    struct matrix m = {.gap = 77};
+
+    for (int j = 0; j < 4; j++)
+        m.m[j] = test_random((uint64_t)(rank * 1000 + i * 4 + j)) % 1000;
+    return m;
+}
+
+/* The fold of all ranks' i-th matrices, from rank 0 upwards. */
+static struct matrix folded(const struct user_op *u, int i)
+{
+    struct matrix all = matrix_of(0, i);
+
+    for (int r = 1; r < test_size; r++) {
+        const struct matrix next = matrix_of(r, i);
+
+        all = u->combine(&all, &next);
+    }
+    return all;
+}
+
+static void compare_matrices(const struct user_op *u, const struct region *r, int first, int n)
+{
+    static struct matrix got[MATRICES * MAX_RANKS];
+
+    test_check(region_get(r, got), "bytes around the receive buffer were written");
+    for (int i = 0; i < n; i++) {
+        const struct matrix want = folded(u, first + i);
+
+        if (!test_check(memcmp(got[i].m, want.m, sizeof want.m) == 0, "matrix %d: expected %llu %llu %llu %llu, got %llu %llu %llu %llu", i,
+                        (unsigned long long)want.m[0], (unsigned long long)want.m[1], (unsigned long long)want.m[2],
+                        (unsigned long long)want.m[3], (unsigned long long)got[i].m[0], (unsigned long long)got[i].m[1],
+                        (unsigned long long)got[i].m[2], (unsigned long long)got[i].m[3]))
+            return;
+    }
+}
+
+static void try_user_op(const struct user_op *u, enum memory from, enum memory to)
+{
+    static struct matrix ours[MATRICES * MAX_RANKS];
+    const int root = test_size / 2, blocks = MATRICES * test_size;
+    struct region *send = &regions[from][0], *recv = &regions[to][1];
+
+    for (int i = 0; i < blocks; i++)
+        ours[i] = matrix_of(test_rank, i);
+    region_set(send, 0, ours, sizeof *ours * (size_t)blocks);
+    test_now("allreduce with %s of matrices, from %s to %s memory", u->name, memory_names[from], memory_names[to]);
+    region_set(recv, 0, ours, sizeof *ours * MATRICES);
+    if (test_success(MPI_Allreduce(send->at, recv->at, MATRICES, matrix_type, u->op, MPI_COMM_WORLD)))
+        compare_matrices(u, recv, 0, MATRICES);
+    test_now("reduce with %s of matrices, from %s to %s memory", u->name, memory_names[from], memory_names[to]);
+    region_set(recv, 0, ours, sizeof *ours * MATRICES);
+    if (test_success(MPI_Reduce(send->at, recv->at, MATRICES, matrix_type, u->op, root, MPI_COMM_WORLD)) && test_rank == root)
+        compare_matrices(u, recv, 0, MATRICES);
+    test_now("reduce_scatter_block with %s of matrices, from %s to %s memory", u->name, memory_names[from], memory_names[to]);
+    region_set(recv, 0, ours, sizeof *ours * MATRICES);
+    if (test_success(MPI_Reduce_scatter_block(send->at, recv->at, MATRICES, matrix_type, u->op, MPI_COMM_WORLD)))
+        compare_matrices(u, recv, test_rank * MATRICES, MATRICES);
+    test_now("allreduce in place with %s of matrices, in %s memory", u->name, memory_names[to]);
+    region_set(recv, 0, ours, sizeof *ours * MATRICES);
+    if (test_success(MPI_Allreduce(MPI_IN_PLACE, recv->at, MATRICES, matrix_type, u->op, MPI_COMM_WORLD)))
+        compare_matrices(u, recv, 0, MATRICES);
+}
+
+static void try_user_ops(void)
+{
+    MPI_Datatype whole = contiguous(4, MPI_UINT64_T);
+    struct user_op ops[] = {{.name = "a product", .combine = product}, {.name = "a sum", .combine = sum}};
+
+    matrix_type = resized(whole, 0, sizeof(struct matrix));
+    PMPI_Type_commit(&matrix_type);
+    PMPI_Op_create(multiply, 0, &ops[0].op);
+    PMPI_Op_create(add, 1, &ops[1].op);
+    for (int i = 0; i < 2; i++) {
+        try_user_op(&ops[i], HOST, HOST);
+        if (test_gpus > 0) {
+            try_user_op(&ops[i], DEVICE, DEVICE);
+            try_user_op(&ops[i], test_rank % 2 ? DEVICE : HOST, test_rank % 3 ? DEVICE : HOST);
+        }
+        PMPI_Op_free(&ops[i].op);
+    }
+    test_now("the user's ops");
+    test_check(strange_calls == 0, "expected every call with the user's type, got %ld with another", strange_calls);
+    PMPI_Type_free(&matrix_type);
+}
+
+/* ---- intercommunicators ---- */
+
+static bool names_tutti(int error)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+
+    PMPI_Error_string(error, text, &length);
+    return strstr(text, "Tutti") != NULL;
+}
+
+static void try_inter(enum memory memory, MPI_Comm inter, int far_root)
+{
+    struct region *send = &regions[memory][0], *recv = &regions[memory][1];
+    const double mine = test_rank + 1, none = -1;
+    double got;
+    int error;
+
+    test_now("allreduce on an intercommunicator, %s memory", memory_names[memory]);
+    region_set(send, 0, &mine, sizeof mine);
+    region_set(recv, 0, &none, sizeof none);
+    error = MPI_Allreduce(send->at, recv->at, 1, MPI_DOUBLE, MPI_MAX, inter);
+    region_get(recv, &got);
+    if (memory == HOST) {
+        const int half = test_size / 2;
+        const double want = test_rank < half ? test_size : half;
+
+        test_success(error);
+        test_check(got == want, "expected the other group's %g, got %g", want, got);
+    } else {
+        test_check(error != MPI_SUCCESS && names_tutti(error), "expected an error that names Tutti, got %d", error);
+    }
+    test_now("bcast on an intercommunicator, %s memory", memory_names[memory]);
+    error = MPI_Bcast(recv->at, 1, MPI_DOUBLE, far_root, inter);
+    if (memory == HOST)
+        test_success(error);
+    else if (far_root != MPI_PROC_NULL)
+        test_check(error != MPI_SUCCESS && names_tutti(error), "expected an error that names Tutti, got %d", error);
+}
+
+static void try_intercommunicators(void)
+{
+    const int half = test_size / 2;
+    const bool first = test_rank < half;
+    MPI_Comm part, inter;
+
+    if (test_size < 2)
+        return;
+    PMPI_Comm_split(MPI_COMM_WORLD, first, test_rank, &part);
+    PMPI_Intercomm_create(part, 0, MPI_COMM_WORLD, first ? half : 0, 9, &inter);
+    PMPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    try_inter(HOST, inter, first ? (test_rank == 0 ? MPI_ROOT : MPI_PROC_NULL) : 0);
+    if (test_gpus > 0)
+        try_inter(DEVICE, inter, first ? (test_rank == 0 ? MPI_ROOT : MPI_PROC_NULL) : 0);
+    test_now("a barrier on an intercommunicator");
+    test_success(MPI_Barrier(inter));
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&part);
+}
+
+int main(int argc, char **argv)
+{
+    test_begin(&argc, &argv, 200);
+    make_layouts();
+    for (int m = 0; m < NMEMORIES; m++)
+        for (int side = 0; side < 2 && memory_exists((enum memory)m); side++)
+            region_make(&regions[m][side], (enum memory)m, ROOM);
+    try_movers(MPI_COMM_WORLD);
+    test_set("TUTTI_CHUNK", "256");
+    test_set("TUTTI_SEGMENT", "100");
+    try_movers(MPI_COMM_WORLD);
+    try_bottom(HOST);
+    if (test_gpus > 0)
+        try_bottom(DEVICE);
+    try_user_ops();
+    try_intercommunicators();
+    for (int m = 0; m < NMEMORIES; m++)
+        for (int side = 0; side < 2 && memory_exists((enum memory)m); side++)
+            region_free(&regions[m][side]);
+    free_layouts();
+    return test_end();
+}
