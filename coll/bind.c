@@ -162,6 +162,23 @@ static int unpack_some(char *elements, int n, MPI_Datatype type, char *packed, i
     return PMPI_Unpack(packed, bytes, at, elements, n, type, MPI_COMM_SELF);
 }
 
+/* MPICH refuses to pack from MPI_BOTTOM, a null pointer: the same elements, as seen from an address that is none. */
+static int pack_from_bottom(pack_call *call, int n, MPI_Datatype type, char *packed, int bytes, int *at)
+{
+    static char anchor;
+    const MPI_Aint back = -(MPI_Aint)(intptr_t)&anchor;
+    MPI_Datatype seen;
+    int error = PMPI_Type_create_hindexed_block(1, n, &back, type, &seen);
+
+    if (error != MPI_SUCCESS)
+        return error;
+    error = PMPI_Type_commit(&seen);
+    if (error == MPI_SUCCESS)
+        error = call(&anchor, 1, seen, packed, bytes, at);
+    PMPI_Type_free(&seen);
+    return error;
+}
+
 /* elements is where the side's buffer is, or its host copy would begin. */
 static int pack_all(pack_call *call, const struct tt_side *side, char *elements, char *packed, char *why, size_t size)
 {
@@ -170,10 +187,12 @@ static int pack_all(pack_call *call, const struct tt_side *side, char *elements,
     for (MPI_Count i = 0; i < side->count; i += step) {
         const MPI_Count n = side->count - i < step ? side->count - i : step;
         const size_t bytes = (size_t)n * side->layout.size;
+        char *first = elements + i * side->layout.extent, *to = packed + (size_t)i * side->layout.size;
         int at = 0;
+        const int error = first ? call(first, (int)n, side->type, to, (int)bytes, &at)
+                                : pack_from_bottom(call, (int)n, side->type, to, (int)bytes, &at);
 
-        if (call(elements + i * side->layout.extent, (int)n, side->type, packed + (size_t)i * side->layout.size, (int)bytes, &at) !=
-                MPI_SUCCESS || (size_t)at != bytes)
+        if (error != MPI_SUCCESS || (size_t)at != bytes)
             return explain(why, size, "the MPI below could not pack or unpack the datatype");
     }
     return 0;
