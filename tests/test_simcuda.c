@@ -155,7 +155,7 @@ END_TEST
 START_TEST(environment_is_read_strictly)
 {
     static const char *const bad[][2] = {{"TUTTI_SIM_GPUS", "two"}, {"TUTTI_SIM_GPUS", "65"}, {"TUTTI_SIM_GPUS", "-1"},
-                                         {"TUTTI_SIM_MEMORY", "8G"}, {"TUTTI_SIM_DELAY_US", "1.5"},
+                                         {"TUTTI_SIM_MEMORY", "8GB"}, {"TUTTI_SIM_MEMORY", "-8"}, {"TUTTI_SIM_DELAY_US", "1.5"},
                                          {"TUTTI_SIM_FAULT", "oom"}};
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -334,7 +334,7 @@ START_TEST(memory_is_limited)
     CUdeviceptr p, q;
     size_t available, total;
 
-    setenv("TUTTI_SIM_MEMORY", "64", 1);
+    setenv("TUTTI_SIM_MEMORY", "64M", 1);
     begin();
     OK(cuMemAlloc_v2(&p, 40 << 20));
     OK(cuMemGetInfo_v2(&available, &total));
