@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The simulated device is itself tested: what other tests conclude from it is worth no more than this. Each test runs in
- * a process of its own (Check forks), on a node of two devices, and finds no driver state left by another. Asynchrony is
- * shown with held streams, not with clocks. */
+/* The simulated device is itself tested: what other tests conclude from it is worth no more than this. Each test
+ * runs in a process of its own (Check forks), on a node of two devices, and finds no driver state left by another.
+ * Asynchrony is shown with held streams, not with clocks. */
 #include <check.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -155,7 +154,8 @@ END_TEST
 START_TEST(environment_is_read_strictly)
 {
     static const char *const bad[][2] = {{"TUTTI_SIM_GPUS", "two"}, {"TUTTI_SIM_GPUS", "65"}, {"TUTTI_SIM_GPUS", "-1"},
-                                         {"TUTTI_SIM_MEMORY", "8GB"}, {"TUTTI_SIM_MEMORY", "-8"}, {"TUTTI_SIM_DELAY_US", "1.5"},
+                                         {"TUTTI_SIM_MEMORY", "8GB"}, {"TUTTI_SIM_MEMORY", "-8"},
+                                         {"TUTTI_SIM_DELAY_US", "1.5"},
                                          {"TUTTI_SIM_FAULT", "oom"}};
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -218,12 +218,12 @@ START_TEST(entry_points_by_name)
 }
 END_TEST
 
-static void ask_for_tables(void *path)
+static void ask_for_tables(void *errors)
 {
-    const void *table = path;
+    const void *table = errors;
     CUuuid id = {{0}};
 
-    dup2(open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+    dup2(fileno(errors), STDERR_FILENO);
     for (int i = 0; i < 2; i++)
         if (cuGetExportTable(&table, &id) != CUDA_ERROR_NOT_SUPPORTED || table)
             _exit(1);
@@ -231,12 +231,11 @@ static void ask_for_tables(void *path)
 
 START_TEST(a_runtime_linked_inside_is_told_so_once)
 {
-    char path[] = "/tmp/simcuda.XXXXXX", said[1024] = "";
-    const int fd = mkstemp(path);
+    char said[1024] = "";
+    FILE *errors = tmpfile();
 
-    ck_assert_int_eq(in_child(ask_for_tables, path), 0);
-    ck_assert_int_gt(read(fd, said, sizeof said - 1), 0);
-    unlink(path);
+    ck_assert_int_eq(in_child(ask_for_tables, errors), 0);
+    ck_assert_int_gt(pread(fileno(errors), said, sizeof said - 1, 0), 0);
     ck_assert_ptr_nonnull(strstr(said, "nvcc -cudart shared"));
     ck_assert_ptr_eq(strchr(said, '\n'), said + strlen(said) - 1);
 }
@@ -929,8 +928,9 @@ END_TEST
 
 START_TEST(a_fault_that_is_misspelt_is_refused)
 {
-    static const char *const bad[] = {"", "oom", "oom:after=", "oom:after=0", "oom:after=3x", "oom:before=3", "Oom:after=3",
-                                      "oom:after=-1", "hold:after=1", "hold;", "oom:after=1;nonsense", "delay:after=1"};
+    static const char *const bad[] = {"", "oom", "oom:after=", "oom:after=0", "oom:after=3x", "oom:before=3",
+                                      "Oom:after=3", "oom:after=-1", "hold:after=1", "hold;", "oom:after=1;nonsense",
+                                      "delay:after=1"};
 
     begin();
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -1198,7 +1198,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        nothing_before_init, devices_say_they_are_simulated, uuids_agree_between_processes, environment_is_read_strictly,
+        nothing_before_init, devices_say_they_are_simulated, uuids_agree_between_processes,
+        environment_is_read_strictly,
         a_forked_child_has_no_cuda, errors_have_names, entry_points_by_name, a_runtime_linked_inside_is_told_so_once,
         host_code_cannot_touch_device_memory, copies_move_bytes, copies_are_held_to_their_bounds,
         frees_take_what_was_allocated, memory_is_limited, fills_and_rectangles, managed_and_registered_memory,
