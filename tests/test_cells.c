@@ -222,7 +222,8 @@ static uint64_t next_random(void)
 
 static double some_number(void)
 {
-    static const double odd[] = {0.0, -0.0, 1.0, -1.0, 0.5, 3.0, 1e-40, 6e-5, 448.0, 60000.0, 3e38, INFINITY, -INFINITY, NAN};
+    static const double odd[] = {0.0,  -0.0,  1.0,     -1.0, 0.5,      3.0,       1e-40,
+                                 6e-5, 448.0, 60000.0, 3e38, INFINITY, -INFINITY, NAN};
     const uint64_t r = next_random();
 
     return r % 4 ? (double)(int64_t)(r >> 20 & 0xfffff) / 65536.0 - 8.0 : odd[r / 4 % (sizeof odd / sizeof odd[0])];
@@ -438,8 +439,9 @@ static void check_format(const char *name, const struct format *f, float (*widen
     const unsigned all = 1u << (1 + f->exponent_bits + f->mantissa_bits);
 
     for (unsigned bits = 0; bits < all; bits++) {
+        const unsigned rest = bits & (all / 2 - 1);
         const float x = decode(f, bits), seen = widen(bits);
-        const float middle = (float)((magnitude(f, bits & (all / 2 - 1)) + magnitude(f, (bits & (all / 2 - 1)) + 1)) / 2);
+        const float middle = (float)((magnitude(f, rest) + magnitude(f, rest + 1)) / 2);
         const float near[] = {x, middle, nextafterf(middle, 0), nextafterf(middle, INFINITY), -middle};
 
         if (!same_number(x, seen))
