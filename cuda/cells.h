@@ -4,6 +4,7 @@
 #ifndef TT_CELLS_H
 #define TT_CELLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* One enumerator per machine representation: TT_TYPE_i8, TT_TYPE_f32, TT_TYPE_c64, ... Several MPI types share one. */
@@ -24,6 +25,48 @@ enum tt_op {
 
 enum { TT_MAX_SOURCES = 8 };
 
+/* The classes of MPI types that the standard states legality by (MPI 4.0, section 6.9.2). */
+enum tt_class {
+    TT_C_INTEGER = 1 << 0,
+    TT_FORTRAN_INTEGER = 1 << 1,
+    TT_FLOATING = 1 << 2,
+    TT_LOGICAL = 1 << 3,
+    TT_COMPLEX = 1 << 4,
+    TT_BYTE = 1 << 5,
+    TT_MULTI_LANGUAGE = 1 << 6, /* MPI_AINT, MPI_OFFSET, MPI_COUNT */
+    TT_PAIR = 1 << 7            /* value and index */
+};
+
+/* Does the standard allow this op on types of this class? */
+bool tt_op_legal(enum tt_op op, enum tt_class class);
+
+/* What an MPI type is, apart from its size: the domain column of types.def and mpi_types.def. */
+enum tt_domain {
+    TT_DOMAIN_unsigned,
+    TT_DOMAIN_signed,
+    TT_DOMAIN_floating, /* IEEE binary16, 32, 64 */
+    TT_DOMAIN_brain,    /* bfloat16 */
+    TT_DOMAIN_e4m3,
+    TT_DOMAIN_e5m2,
+    TT_DOMAIN_extended, /* long double, whatever that is here */
+    TT_DOMAIN_complex,
+    TT_DOMAIN_extended_complex,
+    TT_DOMAIN_floating_int, /* a value and its index, an int */
+    TT_DOMAIN_extended_int,
+    TT_DOMAIN_signed_int, /* also Fortran's MPI_2INTEGER, whose index is as wide as its value */
+    TT_DOMAIN_floating_twice
+};
+
+/* The representation of an MPI type of that domain and MPI_Type_size; TT_NTYPES if we have no code for any such. */
+enum tt_type tt_type_of(enum tt_domain domain, size_t payload);
+
+/* As in types.def: "f32_int". */
+const char *tt_type_name(enum tt_type type);
+const char *tt_op_name(enum tt_op op);
+
+/* Bytes of one element, padding included. */
+size_t tt_type_size(enum tt_type type);
+
 struct tt_cell {
     enum tt_type type;
     enum tt_op op;
@@ -35,5 +78,9 @@ struct tt_cell {
 
 /* The cell, or NULL if the op has no meaning for the type. */
 const struct tt_cell *tt_cell_find(enum tt_type type, enum tt_op op);
+
+/* The same cell with host code for the nth best instruction set that this processor has, NULL if it has no more: so
+ * that a test meets all of them. tt_cell_find gives number 0. */
+const struct tt_cell *tt_cell_nth(int nth, enum tt_type type, enum tt_op op);
 
 #endif

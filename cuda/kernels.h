@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The device kernels, seen from outside: their names, their one parameter. kernels.cu defines them from the same list,
+ * whether nvcc compiles it for GPUs or a C compiler for the simulated device, so name and code cannot part. */
+#ifndef TT_KERNELS_H
+#define TT_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda/types.def"
+
+/* The only parameter of every kernel: dst[i] = src[0][i] op ... op src[k-1][i] for i < n, 2 <= k <= 8. Each pointer is
+ * aligned to its element's natural alignment; any grid of any size may be launched. */
+struct tt_kernel_args {
+    void *dst;
+    const void *src[8];
+    size_t n;
+    int k;
+};
+
+/* The ops that a family of types has code of its own for, each as X(op, ...). */
+#define TT_OPS_ordered(X, ...) X(max, __VA_ARGS__) X(min, __VA_ARGS__)
+#define TT_OPS_wrapping(X, ...)                                                                                        \
+    X(sum, __VA_ARGS__)                                                                                                \
+    X(prod, __VA_ARGS__)                                                                                               \
+    X(land, __VA_ARGS__)                                                                                               \
+    X(lor, __VA_ARGS__)                                                                                                \
+    X(lxor, __VA_ARGS__)                                                                                               \
+    X(band, __VA_ARGS__)                                                                                               \
+    X(bor, __VA_ARGS__)                                                                                                \
+    X(bxor, __VA_ARGS__)
+#define TT_OPS_unsigned(X, ...) TT_OPS_wrapping(X, __VA_ARGS__) TT_OPS_ordered(X, __VA_ARGS__)
+#define TT_OPS_signed(X, ...) TT_OPS_ordered(X, __VA_ARGS__)
+#define TT_OPS_complex(X, ...) X(sum, __VA_ARGS__) X(prod, __VA_ARGS__)
+#define TT_OPS_floating(X, ...) TT_OPS_complex(X, __VA_ARGS__) TT_OPS_ordered(X, __VA_ARGS__)
+#define TT_OPS_pair(X, ...) X(maxloc, __VA_ARGS__) X(minloc, __VA_ARGS__)
+
+/* Every kernel, each as X(op, type): void tt_<op>_<type>(struct tt_kernel_args). */
+#define TT_EACH_KERNEL(X) TT_TYPES(TT_KERNELS_OF, X)
+#define TT_KERNELS_OF(id, ctype, acc, convert, domain, payload, family, home, like, X)                                 \
+    TT_KERNELS_AT_##home(id, family, X)
+#define TT_KERNELS_AT_gpu(id, family, X) TT_OPS_##family(X, id)
+#define TT_KERNELS_AT_host(id, family, X)
+
+#endif
