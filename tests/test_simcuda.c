@@ -633,6 +633,38 @@ START_TEST(the_default_stream_joins_blocking_streams_only)
 }
 END_TEST
 
+START_TEST(the_default_stream_does_not_wait_for_the_others)
+{
+    static int go;
+
+    begin();
+    const CUstream free = stream_of(CU_STREAM_NON_BLOCKING);
+    const CUdeviceptr p = device_memory(4);
+    OK(cuLaunchHostFunc(free, wait_for_go, &go));
+    OK(cuMemsetD32Async(p, 4, 1, NULL));
+    OK(cuStreamSynchronize(NULL));
+    ck_assert_int_eq(on_device(p), 4);
+    GIVES(cuStreamQuery(free), CUDA_ERROR_NOT_READY);
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+}
+END_TEST
+
+START_TEST(freeing_waits_for_all_work)
+{
+    begin();
+    const CUstream s = stream_of(CU_STREAM_NON_BLOCKING);
+    const CUdeviceptr p = device_memory(4);
+    void *const pinned = pinned_memory(4);
+    inject("delay:us=20000");
+    OK(cuMemsetD32Async(p, 4, 1, s));
+    OK(cuMemFree_v2(p));
+    OK(cuStreamQuery(s));
+    OK(cuMemsetD32Async(device_memory(4), 4, 1, s));
+    OK(cuMemFreeHost(pinned));
+    OK(cuStreamQuery(s));
+}
+END_TEST
+
 static void call_cuda(void *result)
 {
     CUdeviceptr p;
@@ -1206,7 +1238,7 @@ int main(void)
         pointers_are_known_exactly, unknown_pointers, an_address_comes_back_as_another_buffer,
         work_is_not_done_when_the_call_returns, a_delay_delays, pageable_memory_is_staged, events_follow_the_stream,
         a_stream_waits_for_the_event_of_another, the_default_stream_joins_blocking_streams_only,
-        host_functions_may_not_call_cuda, stream_handles_are_checked, memory_in_the_order_of_a_stream,
+        the_default_stream_does_not_wait_for_the_others, freeing_waits_for_all_work, host_functions_may_not_call_cuda, stream_handles_are_checked, memory_in_the_order_of_a_stream,
         contexts_stack_and_end, a_primary_context_has_one_handle_and_many_lives, kernels_of_the_test_run,
         the_kernels_of_tutti_run, a_kernel_cannot_touch_pageable_memory, a_kernel_of_tutti_keeps_its_bounds,
         another_devices_memory_needs_peer_access, faults_come_when_asked_for, a_context_can_be_lost,
