@@ -15,6 +15,8 @@ static const struct {
 } faults[] = {
     {"oom", "after", offsetof(struct fault, oom), -1},
     {"pinned", "after", offsetof(struct fault, pinned), -1},
+    {"oom", "from", offsetof(struct fault, oom_from), -1},
+    {"pinned", "from", offsetof(struct fault, pinned_from), -1},
     {"sticky", "after", offsetof(struct fault, sticky), -1},
     {"lost", "after", offsetof(struct fault, lost), -1},
     {"delay", "us", offsetof(struct fault, delay_us), -1},
@@ -45,8 +47,10 @@ static bool parse_part(const char *text, const char *end, struct fault *fault)
 
         if ((size_t)(end - text) < length || strncmp(text, faults[i].word, length) != 0)
             continue;
+        if (faults[i].key && parse_number(text + length, end, faults[i].key, (void *)((char *)fault + faults[i].number)))
+            return true;
         if (faults[i].key)
-            return parse_number(text + length, end, faults[i].key, (void *)((char *)fault + faults[i].number));
+            continue;
         fault->hold = faults[i].hold == 1;
         return text + length == end;
     }
@@ -61,7 +65,7 @@ static int inject(const char *spec)
     for (const char *text = spec, *end;; text = end + 1) {
         end = strchrnul(text, ';');
         if (!parse_part(text, end, &fault)) {
-            sim_say("fault \"%.*s\" is none of oom:after=N pinned:after=N sticky:after=N lost:after=N delay:us=N hold "
+            sim_say("fault \"%.*s\" is none of oom:after=N oom:from=N pinned:after=N pinned:from=N sticky:after=N lost:after=N delay:us=N hold "
                     "release", (int)(end - text), text);
             return -1;
         }
@@ -91,6 +95,14 @@ CUresult sim_fault_environment(void)
 bool sim_fault_due(unsigned long *countdown)
 {
     return *countdown && --*countdown == 0;
+}
+
+bool sim_fault_lasts(unsigned long *countdown)
+{
+    if (*countdown <= 1)
+        return *countdown;
+    --*countdown;
+    return false;
 }
 
 void simcuda_counters(struct simcuda_counters *counters)

@@ -121,7 +121,7 @@ static CUresult allot(size_t bytes, struct CUctx_st *ctx)
 {
     if (!bytes)
         return CUDA_ERROR_INVALID_VALUE;
-    if (sim_fault_due(&sim.fault.oom) || bytes > sim.memory - sim.used[ctx->device])
+    if (sim_fault_due(&sim.fault.oom) || sim_fault_lasts(&sim.fault.oom_from) || bytes > sim.memory - sim.used[ctx->device])
         return CUDA_ERROR_OUT_OF_MEMORY;
     return CUDA_SUCCESS;
 }
@@ -314,7 +314,7 @@ CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned flags)
 
     if (!error && (!address || !bytes || flags > 7))
         error = CUDA_ERROR_INVALID_VALUE;
-    if (!error && sim_fault_due(&sim.fault.pinned))
+    if (!error && (sim_fault_due(&sim.fault.pinned) || sim_fault_lasts(&sim.fault.pinned_from)))
         error = CUDA_ERROR_OUT_OF_MEMORY;
     if (!error)
         error = host_alloc(bytes, BLOCK_PINNED, flags, &at);
@@ -355,7 +355,7 @@ CUresult cuMemHostRegister_v2(void *address, size_t bytes, unsigned flags)
         error = CUDA_ERROR_INVALID_VALUE;
     if (!error && overlaps(b.at, bytes))
         error = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-    if (!error && sim_fault_due(&sim.fault.pinned))
+    if (!error && (sim_fault_due(&sim.fault.pinned) || sim_fault_lasts(&sim.fault.pinned_from)))
         error = CUDA_ERROR_OUT_OF_MEMORY;
     if (error)
         return sim_leave(error);

@@ -218,6 +218,7 @@ enum need { NEED_NOTHING, NEED_INIT, NEED_CONTEXT };
 
 struct fault {
     unsigned long oom, pinned, sticky, lost; /* countdowns; 0: off */
+    unsigned long oom_from, pinned_from;     /* the same, but once they are over it stays so */
     unsigned long delay_us;
     bool hold;
 };
@@ -244,6 +245,7 @@ CUuuid sim_uuid(int device);
 int sim_device_of(const CUuuid *uuid); /* -1: not visible here */
 CUresult sim_fault_environment(void);
 bool sim_fault_due(unsigned long *countdown);
+bool sim_fault_lasts(unsigned long *countdown);
 void sim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern _Thread_local bool sim_in_callback;
 extern _Thread_local struct simcuda_where sim_here;
