@@ -154,9 +154,12 @@ static void prove_uneven(const struct tt_alg *alg, struct tt_shape s)
 
     s.counts = counts;
     s.count = 0;
-    for (int pattern = 0; pattern < 3; pattern++) {
+    for (int pattern = 0; pattern < 4; pattern++) {
         for (int r = 0; r < s.size; r++)
-            counts[r] = pattern == 0 ? (r * 7 + 3) % 5 : pattern == 1 ? (r == s.size / 2) * PRIME : s.size - r;
+            counts[r] = pattern == 0   ? (r * 7 + 3) % 5
+                        : pattern == 1 ? (r == s.size / 2) * PRIME
+                        : pattern == 2 ? s.size - r
+                                       : r + 1; /* in place, own blocks partly overlap their results */
         prove_roots(alg, s);
     }
 }
