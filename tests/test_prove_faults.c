@@ -610,7 +610,7 @@ int main(void)
     SRunner *runner = srunner_create(suite());
     int failed;
 
-    srunner_run_all(runner, CK_NORMAL);
+    srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;

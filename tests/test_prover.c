@@ -219,7 +219,7 @@ int main(int argc, char **argv)
     only_coll = argc > 1 ? argv[1] : NULL;
     only_name = argc > 2 ? argv[2] : NULL;
     runner = srunner_create(suite());
-    srunner_run_all(runner, CK_NORMAL);
+    srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
