@@ -10,11 +10,12 @@ void tt_bcast_binomial(struct tt_plan *p, int64_t n)
 
     if (rank > 0)
         tt_recv(p, rank & (rank - 1), tt_at(RECV, 0), n);
-    for (int step = tt_pow2_below(size); step > 0; step /= 2)
+    for (int step = tt_pow2_below(size); step > 0; step /= 2) {
         if (step < subtree) {
             tt_fence(p);
             tt_send(p, rank + step, tt_at(RECV, 0), n);
         }
+    }
 }
 
 static int build(struct tt_plan *p, const struct tt_shape *s)

@@ -27,11 +27,12 @@ static void scatter(struct tt_plan *p, int64_t n)
 
     if (rank > 0)
         recv_blocks(p, rank & (rank - 1), n, rank, subtree);
-    for (int step = tt_pow2_below(size); step > 0; step /= 2)
+    for (int step = tt_pow2_below(size); step > 0; step /= 2) {
         if (step < subtree) {
             tt_fence(p);
             send_blocks(p, rank + step, n, rank + step, tt_subtree(rank + step, size));
         }
+    }
     tt_fence(p);
 }
 

@@ -46,11 +46,12 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     else if (subtree > 1)
         blocks = tt_tmp(p, subtree * s->count);
     tt_copy(p, blocks, tt_at(SEND, 0), s->count);
-    for (int step = 1; step < subtree; step *= 2)
+    for (int step = 1; step < subtree; step *= 2) {
         if (rank == 0)
             recv_at_root(p, s, step);
         else
             tt_recv(p, rank + step, tt_plus(blocks, step * s->count), tt_subtree(rank + step, tt_size(p)) * s->count);
+    }
     tt_fence(p);
     if (rank > 0 && parent == 0)
         send_to_root(p, s, blocks);

@@ -50,11 +50,12 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     else if (rank > 0)
         tt_recv(p, parent, blocks, subtree * s->count);
     tt_fence(p);
-    for (int step = tt_pow2_below(tt_size(p)); step > 0; step /= 2)
+    for (int step = tt_pow2_below(tt_size(p)); step > 0; step /= 2) {
         if (step < subtree && rank == 0)
             send_from_root(p, s, step);
         else if (step < subtree)
             tt_send(p, rank + step, tt_plus(blocks, step * s->count), tt_subtree(rank + step, tt_size(p)) * s->count);
+    }
     tt_copy(p, tt_at(RECV, 0), blocks, s->count);
     tt_leave(p);
     return 0;

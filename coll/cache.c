@@ -19,7 +19,7 @@ static uint64_t hash_of(const struct tt_key *k)
 
     h = mix(h, (uint64_t)s->count);
     h = mix(h, (uint64_t)s->root << 32 | (uint64_t)s->unit);
-    h = mix(h, (uint64_t)(uintptr_t)k->cell);
+    h = mix(h, (uint64_t)(uintptr_t)k->cell ^ k->generation);
     for (int i = 0; s->counts && i < s->size; i++)
         h = mix(h, (uint64_t)s->counts[i]);
     return h ? h : 1;
@@ -36,8 +36,8 @@ static bool same_key(const struct tt_key *a, const struct tt_key *b)
 {
     const struct tt_shape *s = &a->shape, *t = &b->shape;
 
-    return a->coll == b->coll && a->cell == b->cell && a->staged == b->staged && s->coll == t->coll && s->size == t->size &&
-           s->root == t->root && s->inplace == t->inplace && s->commutes == t->commutes && s->count == t->count &&
+    return a->coll == b->coll && a->cell == b->cell && a->staged == b->staged && a->generation == b->generation &&
+           s->coll == t->coll && s->size == t->size && s->root == t->root && s->inplace == t->inplace && s->commutes == t->commutes && s->count == t->count &&
            s->segment == t->segment && s->unit == t->unit && same_counts(s, t);
 }
 

@@ -15,6 +15,7 @@ struct tt_key {
     enum tt_coll coll; /* the call's own */
     struct tt_shape shape;
     const struct tt_cell *cell; /* NULL where nothing is reduced, or only the MPI below knows how */
+    unsigned generation;        /* of the configuration */
     unsigned staged;            /* this rank's buffers that go through pinned memory: changes its plan, not the wire */
 };
 

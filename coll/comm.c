@@ -3,6 +3,7 @@
  * MPI_Comm_dup: that would run the user's attribute copy functions. */
 #include "coll/comm.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,15 @@
 enum { MAX_SHARED = 64 };
 
 static int keyval = MPI_KEYVAL_INVALID;
+
+/* The communicator that this thread used last: asking for an attribute costs several times the rest of a small call. A handle
+ * may be freed and come back as another communicator, so every free makes all of these stale. */
+static __thread struct {
+    MPI_Comm comm;
+    struct tt_comm *state; /* NULL: none */
+    unsigned frees;
+} last;
+static atomic_uint frees;
 
 static void comm_free(struct tt_comm *c)
 {
@@ -27,6 +37,7 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
     (void)comm;
     (void)key;
     (void)extra;
+    atomic_fetch_add(&frees, 1);
     comm_free(value);
     return MPI_SUCCESS;
 }
@@ -63,7 +74,7 @@ static void try_private_comm(MPI_Comm comm, struct tt_comm *c)
 static int comm_make(MPI_Comm comm, struct tt_comm **state)
 {
     struct tt_comm *c = calloc(1, sizeof *c);
-    int flag;
+    int flag, error;
 
     if (!c)
         return MPI_ERR_NO_MEM;
@@ -82,10 +93,13 @@ static int comm_make(MPI_Comm comm, struct tt_comm **state)
     if (!c->inter && c->size > 1)
         try_private_comm(comm, c);
     *state = c;
-    return PMPI_Comm_set_attr(comm, keyval, c);
+    error = PMPI_Comm_set_attr(comm, keyval, c);
+    if (error != MPI_SUCCESS)
+        comm_free(c);
+    return error;
 }
 
-int tt_comm_of(MPI_Comm comm, struct tt_comm **state)
+static int comm_find(MPI_Comm comm, struct tt_comm **state)
 {
     int found = 0, error;
 
@@ -98,6 +112,22 @@ int tt_comm_of(MPI_Comm comm, struct tt_comm **state)
     if (error != MPI_SUCCESS || found)
         return error;
     return comm_make(comm, state);
+}
+
+int tt_comm_of(MPI_Comm comm, struct tt_comm **state)
+{
+    const unsigned now = atomic_load_explicit(&frees, memory_order_acquire);
+    int error;
+
+    if (last.state && last.comm == comm && last.frees == now) {
+        *state = last.state;
+        return MPI_SUCCESS;
+    }
+    error = comm_find(comm, state);
+    last.comm = comm;
+    last.state = error == MPI_SUCCESS ? *state : NULL;
+    last.frees = now;
+    return error;
 }
 
 int tt_comm_agree(MPI_Comm comm)

@@ -31,6 +31,7 @@ enum { NROWS = sizeof rows / sizeof *rows };
 /* Read by others than the library: the simulated device. */
 static const char simulator_prefix[] = "TUTTI_SIM_";
 
+unsigned tt_config_generation;
 struct tt_config tt_config = {.enabled = 1, .log = TT_WARN, .chunk = 1 << 20, .segment = 128 << 10};
 
 /* The place of value among words "a|b|c", or -1. */
@@ -112,6 +113,11 @@ static bool variable_known(const char *name, size_t length)
     return false;
 }
 
+bool tt_config_known(const char *name)
+{
+    return variable_known(name, strlen(name));
+}
+
 static void point_out_unknown(void)
 {
     for (char **e = environ; *e; e++)
@@ -133,6 +139,7 @@ int tt_config_load(char *why, size_t size)
         if (pin_load(&config, (enum tt_coll)c, why, size))
             return -1;
     tt_config = config;
+    tt_config_generation++;
     point_out_unknown();
     return 0;
 }

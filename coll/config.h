@@ -17,9 +17,15 @@ enum tt_log_level { TT_ERROR, TT_WARN, TT_INFO, TT_DEBUG };
 
 extern struct tt_config tt_config;
 
+/* Counts the changes of tt_config: what was decided before one is decided anew after it. */
+extern unsigned tt_config_generation;
+
 /* Reads the environment into tt_config. Returns 0, or -1 with why (of size bytes) filled: which variable, what it
  * said, what it may say. On error tt_config is unchanged: nothing is half-loaded. */
 int tt_config_load(char *why, size_t size);
+
+/* Is there a variable of this name? */
+bool tt_config_known(const char *name);
 
 /* A hash of each setting that all ranks must share, for comparing; tt_config_shared_name(i) names the i-th. */
 int tt_config_shared(uint64_t *hashes, int max);

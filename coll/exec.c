@@ -13,9 +13,10 @@
 
 enum {
     TAG_SEQUENCES = 32,
-    TAG_MESSAGES = 64, /* of one lane and peer that can be under way together; tags stay below 2^15, MPI's least upper bound */
-    POLLS_BEFORE_YIELD = 64
+    TAG_MESSAGES = 64 /* of one lane and peer that can be under way together; tags stay below 2^15, MPI's least upper bound */
 };
+
+int tt_polls_before_yield = 1000;
 
 static __attribute__((format(printf, 2, 3))) void fail(struct tt_req *req, const char *format, ...)
 {
@@ -259,6 +260,6 @@ void tt_req_end(struct tt_req *req)
 void tt_wait(bool (*done)(void *), void *what)
 {
     for (int polls = 0; !done(what); polls++)
-        if (polls >= POLLS_BEFORE_YIELD)
+        if (polls >= tt_polls_before_yield)
             sched_yield();
 }

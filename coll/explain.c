@@ -21,7 +21,7 @@ static void what_moves(const struct tt_job *job, char *text, size_t size)
 {
     char bytes[32];
 
-    tt_size_format(job->shape.count * (int64_t)job->shape.unit, bytes, sizeof bytes);
+    tt_size_print(bytes, sizeof bytes, job->shape.count * (int64_t)job->shape.unit);
     if (job->row->traits & TT_NO_BUFFER)
         text[0] = '\0';
     else if (job->row->traits & TT_REDUCES)
@@ -34,7 +34,7 @@ void tt_explain(const struct tt_job *job, const struct tt_entry *entry)
 {
     char moves[160];
 
-    if (!tt_config.explain || job->comm->rank != 0)
+    if (!tt_config.explain || job->comm->rank != 0 || job->comm->size == 1)
         return;
     what_moves(job, moves, sizeof moves);
     fprintf(stderr, "tutti: %s%s, %d ranks: %s (%s)%s%s%s\n", job->row->name, moves, job->comm->size, entry->choice.alg->name,

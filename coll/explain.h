@@ -5,7 +5,8 @@
 
 #include "coll/job.h"
 
-/* Says on rank 0's standard error how calls of this shape go, if TUTTI_EXPLAIN asks for it. */
+/* Says on rank 0's standard error how calls of this shape go, if TUTTI_EXPLAIN asks for it; not for a
+ * communicator of one rank, where nothing passes. */
 void tt_explain(const struct tt_job *job, const struct tt_entry *entry);
 
 #endif

@@ -5,9 +5,12 @@
 
 #include <mpi.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include "coll/comm.h"
 #include "coll/config.h"
+#include "coll/exec.h"
+#include "coll/job.h"
 #include "cuda/dev.h"
 
 static bool on;
@@ -18,8 +21,6 @@ static void load(void)
 {
     config_error = tt_config_load(config_why, sizeof config_why);
     on = !config_error && tt_config.enabled;
-    if (config_error)
-        tt_log(TT_ERROR, "%s", config_why);
 }
 
 bool tt_is_on(void)
@@ -30,15 +31,27 @@ bool tt_is_on(void)
     return on;
 }
 
-static int refuse(int class, const char *why)
+static int refuse(const char *why)
 {
-    int code = class;
-
-    if (PMPI_Add_error_code(class, &code) == MPI_SUCCESS)
-        PMPI_Add_error_string(code, why);
     on = false;
-    PMPI_Comm_call_errhandler(MPI_COMM_WORLD, code);
-    return code;
+    return tt_raise(MPI_COMM_WORLD, why);
+}
+
+/* Do the ranks of this node outnumber the cores that they may run on? Then who waits must let others run at once. */
+static void look_at_cores(void)
+{
+    MPI_Comm node;
+    cpu_set_t ours, all;
+    int ranks;
+
+    if (PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) != MPI_SUCCESS)
+        return;
+    CPU_ZERO(&ours);
+    sched_getaffinity(0, sizeof ours, &ours);
+    PMPI_Comm_size(node, &ranks);
+    if (PMPI_Allreduce(&ours, &all, (int)sizeof ours, MPI_BYTE, MPI_BOR, node) == MPI_SUCCESS && ranks > CPU_COUNT(&all))
+        tt_polls_before_yield = 0;
+    PMPI_Comm_free(&node);
 }
 
 /* After the MPI below has been initialised. */
@@ -48,10 +61,13 @@ static int start(void)
 
     tt_is_on();
     if (config_error)
-        return refuse(MPI_ERR_ARG, config_why);
+        return refuse(config_why);
     if (tt_comm_agree(MPI_COMM_WORLD) != MPI_SUCCESS)
-        return refuse(MPI_ERR_ARG, "Tutti: the TUTTI_ settings differ between ranks");
-    return on ? tt_comm_of(MPI_COMM_WORLD, &world) : MPI_SUCCESS;
+        return refuse("the TUTTI_ settings differ between ranks");
+    if (!on)
+        return MPI_SUCCESS;
+    look_at_cores();
+    return tt_comm_of(MPI_COMM_WORLD, &world);
 }
 
 __attribute__((visibility("default"))) int MPI_Init(int *argc, char ***argv)

@@ -84,9 +84,15 @@ int tt_bind_native(struct tt_bound *b, const struct tt_job *job, char *why, size
 int tt_bound_deliver(struct tt_bound *b, char *why, size_t size);
 void tt_bound_end(struct tt_bound *b);
 
-/* ---- error.c ---- */
+/* ---- error.c: through the communicator's error handler; all return the error code ---- */
 
-/* Raises an error of this class on comm, "Tutti: rank 2: MPI_Allreduce: why", through its error handler; returns the code. */
-int tt_raise(const struct tt_job *job, int class, const char *why);
+/* An error of Tutti's own class: "Tutti: what". */
+int tt_raise(MPI_Comm comm, const char *what);
+
+/* The same: "Tutti: rank 2: MPI_Allreduce: why". */
+int tt_job_fail(const struct tt_job *job, const char *why);
+
+/* An error of one of MPI's classes, for arguments that the MPI below would refuse alike; why goes to standard error. */
+int tt_job_reject(const struct tt_job *job, int class, const char *why);
 
 #endif

@@ -35,11 +35,11 @@ static int run_native(const struct tt_job *job)
         return tt_call_native(job->call);
     if (tt_bind_native(&b, job, why, sizeof why)) {
         tt_bound_end(&b);
-        return tt_raise(job, MPI_ERR_OTHER, why);
+        return tt_job_fail(job, why);
     }
     error = tt_call_native(&b.native);
     if (error == MPI_SUCCESS && tt_bound_deliver(&b, why, sizeof why))
-        error = tt_raise(job, MPI_ERR_OTHER, why);
+        error = tt_job_fail(job, why);
     tt_bound_end(&b);
     return error;
 }
@@ -86,7 +86,7 @@ static int run_plan(struct tt_job *job, struct tt_place *home, const struct tt_p
     else
         tt_bind_plan(&b, job, home, plan, why_not, sizeof why_not);
     if (run_req(job, plan, &b, why_not[0] ? why_not : NULL, why, sizeof why) || tt_bound_deliver(&b, why, sizeof why))
-        error = tt_raise(job, MPI_ERR_OTHER, why);
+        error = tt_job_fail(job, why);
     tt_bound_end(&b);
     return error;
 }
@@ -110,7 +110,8 @@ static struct tt_plan *finish_plan(const struct tt_alg *alg, const struct tt_key
 /* The decision for this shape, from the cache or made now. NULL with errno: out of memory, or an algorithm's fault. */
 static const struct tt_entry *decide(struct tt_job *job, unsigned staged)
 {
-    const struct tt_key key = {.coll = job->call->coll, .shape = job->shape, .cell = job->cell, .staged = staged};
+    const struct tt_key key = {.coll = job->call->coll, .shape = job->shape, .cell = job->cell, .generation = tt_config_generation,
+                               .staged = staged};
     const struct tt_entry *entry = tt_cache_find(&job->comm->cache, &key);
     struct tt_choice choice;
     struct tt_plan *plan = NULL;
@@ -137,7 +138,7 @@ static int run_unsound(struct tt_job *job, int class, const char *what)
 {
     if (tt_job_look(job) == 0 && !job->send.on_device && !job->recv.on_device)
         return tt_call_native(job->call);
-    return tt_raise(job, class, what);
+    return tt_job_reject(job, class, what);
 }
 
 static int run_inter(struct tt_job *job)
@@ -147,7 +148,7 @@ static int run_inter(struct tt_job *job)
 
     for (int i = 0; i < 2; i++)
         if (bufs[i] && bufs[i] != MPI_IN_PLACE && (tt_mem_where(bufs[i], &mem) || tt_mem_on_device(&mem)))
-            return tt_raise(job, MPI_ERR_BUFFER, "GPU memory on an intercommunicator is not supported yet: copy it to the host first");
+            return tt_job_fail(job, "GPU memory on an intercommunicator is not supported yet: copy it to the host first");
     return tt_call_native(job->call);
 }
 
@@ -166,10 +167,10 @@ static int run_sound(struct tt_job *job)
         staged = 0;
     entry = decide(job, staged);
     if (!entry)
-        return tt_raise(job, errno == ENOMEM ? MPI_ERR_NO_MEM : MPI_ERR_INTERN, strerror(errno));
+        return tt_job_fail(job, errno == ENOMEM ? "out of host memory" : "the algorithm could not be built: a fault of Tutti's");
     if (entry->choice.alg->delegate == TT_OWN)
         return run_plan(job, home, entry->plan, fault);
-    return fault ? tt_raise(job, MPI_ERR_OTHER, fault) : run_native(job);
+    return fault ? tt_job_fail(job, fault) : run_native(job);
 }
 
 static int run(const struct tt_call *c)

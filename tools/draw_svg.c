@@ -17,7 +17,8 @@ struct picture {
     FILE *out;
     struct tt_stage stage;
     const struct tt_score *score;
-    enum tt_buf shown[TOOL_MAX_DRAWN]; /* per rank: the buffer whose cells are drawn */
+    enum tt_buf first[TOOL_MAX_DRAWN]; /* per rank: the buffer whose cells are drawn before the first round */
+    enum tt_buf shown[TOOL_MAX_DRAWN]; /* and after each round */
     double cell, strip;                /* widths of a cell, and of the widest row of cells */
     int busiest;                       /* messages of the busiest round */
     double width, height;
@@ -36,21 +37,36 @@ static double staff_y(int rank)
     return HEAD + STAFF * (rank + 0.5);
 }
 
-static int64_t cells_of(const struct picture *p, int rank)
+static int64_t cells_of(const struct picture *p, int rank, enum tt_buf buf)
 {
-    const int64_t n = p->stage.length[rank][p->shown[rank]];
+    const int64_t n = p->stage.length[rank][buf];
 
     return n < MAX_CELLS ? n : MAX_CELLS;
 }
 
-/* What a rank shows: its result if it has one, else what it collects in, else what it gives. */
+static bool empty(const struct picture *p, int rank, enum tt_buf buf)
+{
+    for (int64_t i = 0; i < p->stage.length[rank][buf]; i++)
+        if (p->stage.notes[rank][buf][i].who)
+            return false;
+    return true;
+}
+
+/* What a rank shows: its result if it has one, else what it collects in, else what it gives; and first of all what
+ * it brings along, while there is nothing else. Asked once the steps before the first round are done. */
 static void choose_buffers(struct picture *p)
 {
     for (int r = 0; r < p->score->shape.size; r++) {
         const int64_t *length = p->stage.length[r];
 
         p->shown[r] = length[RECV] ? RECV : length[TMP] ? TMP : SEND;
+        p->first[r] = empty(p, r, p->shown[r]) && length[SEND] ? SEND : p->shown[r];
     }
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 
 static void lay_out(struct picture *p)
@@ -60,7 +76,7 @@ static void lay_out(struct picture *p)
     int in_round = 0;
 
     for (int r = 0; r < score->shape.size; r++)
-        most = cells_of(p, r) > most ? cells_of(p, r) : most;
+        most = larger(most, larger(cells_of(p, r, p->first[r]), cells_of(p, r, p->shown[r])));
     p->cell = most <= 4 ? 28 : most <= 8 ? 22 : most <= 16 ? 16 : 320.0 / (double)most;
     p->strip = p->cell * (double)most;
     p->width = strip_x(p, score->rounds) + p->strip + RIGHT;
@@ -160,12 +176,22 @@ static void draw_cell(const struct picture *p, double x, double y, const struct 
                "text-anchor=\"middle\" fill=\"#1d2330\"", number);
 }
 
+static enum tt_buf buf_at(const struct picture *p, int rank, int round)
+{
+    return round == 0 ? p->first[rank] : p->shown[rank];
+}
+
 static void draw_strips(const struct picture *p, int round)
 {
     for (int r = 0; r < p->score->shape.size; r++)
-        for (int64_t i = 0; i < cells_of(p, r); i++)
+        for (int64_t i = 0; i < cells_of(p, r, buf_at(p, r, round)); i++)
             draw_cell(p, strip_x(p, round) + p->cell * (double)i, staff_y(r) - CELL_HEIGHT / 2.0,
-                      tt_stage_at(&p->stage, r, tt_at(p->shown[r], i)));
+                      tt_stage_at(&p->stage, r, tt_at(buf_at(p, r, round), i)));
+}
+
+static double strip_end(const struct picture *p, int rank, int round)
+{
+    return strip_x(p, round) + p->cell * (double)cells_of(p, rank, buf_at(p, rank, round));
 }
 
 /* The slot among those that share an end, as a shift up or down, so that arrows do not lie on each other. */
@@ -203,9 +229,9 @@ static void draw_message(const struct picture *p, const struct tt_event *e)
 {
     static const char *const dashes[TT_MAX_LANES] = {"", "stroke-dasharray=\"7 4\"", "stroke-dasharray=\"2 4\"",
                                                      "stroke-dasharray=\"9 3 2 3\""};
-    const double x0 = strip_x(p, e->round - 1) + p->strip + 3, x1 = strip_x(p, e->round) - 40;
+    const double x0 = strip_end(p, e->rank, e->round - 1) + 3, x1 = strip_x(p, e->round) - 40;
     const double y0 = staff_y(e->rank) + end_shift(p, e, false), y1 = staff_y(e->step->peer) + end_shift(p, e, true);
-    const double bend = (x1 - x0) * 0.42, t = 0.24, u = 1 - t;
+    const double bend = (x1 - x0) * 0.42, t = 0.24 + 0.12 * e->lane, u = 1 - t;
     const struct tt_note *note = tt_stage_at(&p->stage, e->rank, e->step->a);
     char strong[8], label[64];
 
@@ -267,33 +293,31 @@ static void draw_head(const struct picture *p)
     fprintf(p->out, "%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n", text);
     write_text(p, 24, 36, 21, "font-weight=\"bold\" fill=\"#1d2330\"", text);
     write_text(p, 24, 58, 13, "fill=\"#4a5160\"", s->alg->summary);
-    snprintf(text, sizeof text, "%d rounds; the busiest rank sends %d messages of %" PRId64 " elements in all%s%s",
-             s->rounds, s->most.messages, s->most.sent, s->most.reduced ? ", and reduces " : "",
-             s->shape.inplace ? " (in place)" : "");
-    if (s->most.reduced)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%" PRId64, s->most.reduced);
+    snprintf(text, sizeof text, "%d round%s%s; per rank at most %d message%s sent, %" PRId64 " elements sent, %" PRId64
+             " reduced", s->rounds, s->rounds == 1 ? "" : "s", s->shape.inplace ? ", in place" : "", s->most.messages,
+             s->most.messages == 1 ? "" : "s", s->most.sent, s->most.reduced);
     write_text(p, 24, 78, 12, "fill=\"#4a5160\"", text);
 }
 
 static void draw_frame(const struct picture *p)
 {
-    const double bottom = HEAD + STAFF * p->score->shape.size;
     char text[32];
 
     for (int r = 0; r < p->score->shape.size; r++) {
         fprintf(p->out, "<rect x=\"12\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"8\" fill=\"%s\"/>\n",
                 staff_y(r) - STAFF / 2.0 + 3, p->width - 24, STAFF - 6, r % 2 ? "#f3f5f9" : "#eceff5");
         snprintf(text, sizeof text, "rank %d", r);
-        write_text(p, 24, staff_y(r), 13, "font-weight=\"bold\" fill=\"#1d2330\"", text);
-        write_text(p, 24, staff_y(r) + 16, 10, "fill=\"#4a5160\"", tt_buf_name(p->shown[r]));
+        write_text(p, 24, staff_y(r) + 5, 13, "font-weight=\"bold\" fill=\"#1d2330\"", text);
+        write_text(p, strip_x(p, 0), staff_y(r) + CELL_HEIGHT / 2.0 + 14, 10, "fill=\"#4a5160\"", tt_buf_name(p->first[r]));
+        if (p->score->rounds > 0)
+            write_text(p, strip_x(p, 1), staff_y(r) + CELL_HEIGHT / 2.0 + 14, 10, "fill=\"#4a5160\"",
+                       tt_buf_name(p->shown[r]));
     }
     for (int k = 1; k <= p->score->rounds; k++) {
         const double x = strip_x(p, k - 1) + p->strip + (GAP - 20) / 2.0;
 
         snprintf(text, sizeof text, "round %d", k);
         write_text(p, x, HEAD - 10, 12, "text-anchor=\"middle\" fill=\"#4a5160\"", text);
-        fprintf(p->out, "<path d=\"M%.1f %d V%.1f\" stroke=\"#c3c9d4\" stroke-dasharray=\"2 4\"/>\n",
-                strip_x(p, k) + p->strip / 2, HEAD, bottom);
     }
 }
 
@@ -328,6 +352,12 @@ static void draw_legend(const struct picture *p)
         write_text(p, 26, y + 54, 12, "fill=\"#1d2330\"", "Lanes run independently: solid, dashed, dotted lines.");
 }
 
+static void play_until(struct picture *p, int round)
+{
+    while (p->stage.next < p->score->nevents && p->score->events[p->stage.next].round <= round)
+        tt_stage_play(&p->stage);
+}
+
 /* All of one round: messages in the state before it, then what they and the local steps have made. */
 static void draw_round(struct picture *p, int round)
 {
@@ -340,8 +370,7 @@ static void draw_round(struct picture *p, int round)
     first_local = e;
     for (; e < s->events + s->nevents && e->round == round; e++)
         locals++;
-    while (s->events + p->stage.next < e)
-        tt_stage_play(&p->stage);
+    play_until(p, round);
     if (locals && round > 0)
         draw_marks(p, first_local, locals);
     draw_strips(p, round);
@@ -353,6 +382,7 @@ int tool_draw_svg(FILE *out, const struct tt_score *score)
 
     if (tt_stage_open(&p.stage, score))
         return -1;
+    play_until(&p, 0);
     choose_buffers(&p);
     lay_out(&p);
     draw_head(&p);

@@ -22,11 +22,15 @@ static void append(char *text, size_t size, const char *format, ...)
     va_end(args);
 }
 
-/* " (0+1+2)": whose contributions, runs of four and more cut short. */
-static void append_ranks(char *text, size_t size, uint64_t who)
+/* " (0+1+2)": whose contributions, runs of four and more cut short; " (all)" of p ranks. */
+static void append_ranks(char *text, size_t size, uint64_t who, int p)
 {
     const char *plus = " (";
 
+    if (p > 1 && __builtin_popcountll(who) == p) {
+        append(text, size, " (all)");
+        return;
+    }
     for (int r = 0; r < 64; r++) {
         int end = r;
 
@@ -68,7 +72,7 @@ static void append_run(char *text, size_t size, const struct tt_shape *s, const 
     else
         append(text, size, "x%" PRId64 "-%" PRId64, note->what, last);
     if (note->who && tool_reduces(s->coll))
-        append_ranks(text, size, note->who);
+        append_ranks(text, size, note->who, s->size);
 }
 
 char *tool_contents(char *text, size_t size, const struct tt_stage *stage, int rank, struct tt_loc loc, int64_t n)
