@@ -11,7 +11,8 @@
 
 /* ---- helpers ---- */
 
-static struct tt_plan *build_shape(int (*write)(struct tt_plan *, const struct tt_shape *), const struct tt_shape *s, int rank)
+static struct tt_plan *build_shape(int (*write)(struct tt_plan *, const struct tt_shape *), const struct tt_shape *s,
+                                   int rank)
 {
     const struct tt_alg alg = {.coll = s->coll, .name = "tested", .build = write};
 
@@ -571,7 +572,8 @@ END_TEST
 START_TEST(the_ring_costs_what_it_says)
 {
     const struct tt_alg *ring = tt_alg_find(TT_COLL_allreduce, "ring", 4);
-    const struct tt_shape s = {.coll = TT_COLL_allreduce, .size = 6, .count = 60, .commutes = true, .segment = 1, .unit = 4};
+    const struct tt_shape s = {.coll = TT_COLL_allreduce, .size = 6, .count = 60, .commutes = true, .segment = 1,
+                               .unit = 4};
 
     for (int rank = 0; rank < s.size; rank++) {
         struct tt_plan *p = tt_plan_build(ring, &s, rank);
@@ -639,7 +641,8 @@ START_TEST(needs_make_infeasible)
     const struct tt_shape six = {.size = 6}, eight = {.size = 8, .commutes = true};
 
     ck_assert_ptr_null(tt_infeasible(&free, &six));
-    ck_assert_str_eq(tt_infeasible(&commuting, &six), "it folds operands out of rank order and the op does not commute");
+    ck_assert_str_eq(tt_infeasible(&commuting, &six),
+                     "it folds operands out of rank order and the op does not commute");
     ck_assert_ptr_null(tt_infeasible(&commuting, &eight));
     ck_assert_str_eq(tt_infeasible(&power, &six), "it needs a power of two of ranks");
     ck_assert_ptr_null(tt_infeasible(&power, &eight));
@@ -816,7 +819,8 @@ static Suite *suite(void)
 {
     Suite *s = suite_create("plan");
 
-    add_tests(s, "arithmetic", (const TTest *const[]){cuts_are_balanced, powers_and_remainders, offsets_of_blocks, NULL});
+    add_tests(s, "arithmetic", (const TTest *const[]){cuts_are_balanced, powers_and_remainders, offsets_of_blocks,
+                                                     NULL});
     add_tests(s, "verbs", (const TTest *const[]){verbs_write_steps, a_sealed_plan_says_what_it_is,
                                                  steps_that_do_nothing_are_dropped, plans_grow,
                                                  fences_that_say_nothing_are_dropped, lanes_are_limited,
@@ -824,9 +828,10 @@ static Suite *suite(void)
     add_tests(s, "scopes", (const TTest *const[]){scopes_renumber_and_move, those_outside_a_scope_do_not_enter,
                                                   scopes_rotate, an_open_scope_is_closed, in_place_is_resolved,
                                                   in_place_drops_the_own_block, NULL});
-    add_tests(s, "figures", (const TTest *const[]){messages_are_numbered, totals_add_up, the_ring_costs_what_it_says, NULL});
-    add_tests(s, "names", (const TTest *const[]){names_are_found, algorithms_are_found, names_of_algorithms_are_distinct,
-                                                 needs_make_infeasible, NULL});
+    add_tests(s, "figures", (const TTest *const[]){messages_are_numbered, totals_add_up, the_ring_costs_what_it_says,
+                                                  NULL});
+    add_tests(s, "names", (const TTest *const[]){names_are_found, algorithms_are_found,
+                                                 names_of_algorithms_are_distinct, needs_make_infeasible, NULL});
     add_tests(s, "passes", (const TTest *const[]){splitting_cuts_messages, passes_change_nothing_without_need,
                                                   staging_overlaps, staging_copies_what_passes,
                                                   lanes_do_not_share_pinned_memory, NULL});
