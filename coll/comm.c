@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "coll/config.h"
+#include "coll/job.h"
 
 enum { MAX_SHARED = 64 };
 
@@ -28,6 +29,7 @@ static void comm_free(struct tt_comm *c)
         PMPI_Comm_free(&c->wire_comm);
     tt_cache_free(&c->cache);
     free(c->counts);
+    free(c->memos);
     free(c);
 }
 
@@ -85,7 +87,8 @@ static int comm_make(MPI_Comm comm, struct tt_comm **state)
     PMPI_Comm_test_inter(comm, &flag);
     c->inter = flag;
     c->counts = malloc((size_t)c->size * sizeof *c->counts);
-    if (!c->counts) {
+    c->memos = calloc(TT_NCOLLS, sizeof *c->memos);
+    if (!c->counts || !c->memos) {
         comm_free(c);
         return MPI_ERR_NO_MEM;
     }

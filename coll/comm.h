@@ -18,6 +18,7 @@ struct tt_comm {
     const struct tt_wire *wire;
     struct tt_cache cache;
     int64_t *counts; /* room for the counts of one v-collective, size of them */
+    struct tt_memo *memos; /* the last call of each collective, TT_NCOLLS of them (job.h) */
 };
 
 /* comm's state, made on first use: so only inside a blocking collective call on comm, or MPI_Init. Sets *state; or returns an

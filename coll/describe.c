@@ -27,7 +27,7 @@ static int side_fill(struct tt_side *side, const void *buf, MPI_Count count, MPI
     if (count < 0)
         return MPI_ERR_COUNT;
     *what = "the datatype is not valid";
-    if (tt_layout_of(type, &side->layout) != MPI_SUCCESS)
+    if (tt_layout_of(type, &side->layout, &side->lasting) != MPI_SUCCESS)
         return MPI_ERR_TYPE;
     *what = "a buffer is null";
     if (!buf && side->layout.true_lb == 0 && side->layout.plain && count > 0)

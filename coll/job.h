@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A call on its way: what was asked, what it means, and what it is bound to. Lives on the stack of tt_run. */
+/* A call on its way: what was asked, what it means, and what it is bound to. */
 #ifndef TT_JOB_H
 #define TT_JOB_H
 
@@ -16,6 +16,7 @@ struct tt_side {
     MPI_Count count; /* elements of the datatype in the whole buffer */
     MPI_Datatype type;
     struct tt_layout layout;
+    bool lasting; /* the handle is MPI's own or Tutti's: it cannot be freed and come back as another type */
     struct tt_mem mem;
     bool on_device; /* mem is for kernels, not for the host */
 };
@@ -30,6 +31,18 @@ struct tt_job {
     const struct tt_cell *cell;
     const char *foreign; /* why only the MPI below can do it, or NULL; equal on all ranks */
     bool ours;           /* the MPI below cannot: the type is Tutti's */
+};
+
+/* The last call of a collective on a communicator. Programs ask the same question over and over with other buffers, and
+ * working out its meaning anew would cost more than the rest of a small call. */
+struct tt_memo {
+    bool valid;
+    unsigned generation; /* of the configuration */
+    struct tt_call call; /* what was asked; its buffers count only for which of them are MPI_IN_PLACE */
+    struct tt_job job;   /* what it means */
+    const struct tt_entry *entry; /* what was decided, if its slot still has this hash: */
+    uint64_t hash;
+    unsigned staged;
 };
 
 /* ---- describe.c: from arguments to meaning ---- */

@@ -107,28 +107,44 @@ static struct tt_plan *finish_plan(const struct tt_alg *alg, const struct tt_key
     return staged;
 }
 
-/* The decision for this shape, from the cache or made now. NULL with errno: out of memory, or an algorithm's fault. */
-static const struct tt_entry *decide(struct tt_job *job, unsigned staged)
+/* The decision for this shape, made now. NULL with errno: out of memory, or an algorithm's fault. */
+static const struct tt_entry *decide_anew(const struct tt_job *job, const struct tt_key *key)
 {
-    const struct tt_key key = {.coll = job->call->coll, .shape = job->shape, .cell = job->cell, .generation = tt_config_generation,
-                               .staged = staged};
-    const struct tt_entry *entry = tt_cache_find(&job->comm->cache, &key);
-    struct tt_choice choice;
+    const struct tt_choice choice = tt_select(job->call->coll, &job->shape, tt_config.pin[job->call->coll],
+                                              job->comm->usable ? job->foreign : "no private communicator");
+    const struct tt_entry *entry;
     struct tt_plan *plan = NULL;
 
-    if (entry)
-        return entry;
-    choice = tt_select(job->call->coll, &job->shape, tt_config.pin[job->call->coll],
-                       job->comm->usable ? job->foreign : "no private communicator");
     if (choice.alg->delegate == TT_OWN) {
-        plan = finish_plan(choice.alg, &key, job->comm->rank);
+        plan = finish_plan(choice.alg, key, job->comm->rank);
         if (!plan)
             return NULL;
     }
-    entry = tt_cache_put(&job->comm->cache, &key, &choice, plan);
+    entry = tt_cache_put(&job->comm->cache, key, &choice, plan);
     if (entry)
         tt_explain(job, entry);
     return entry;
+}
+
+/* The same, remembered or from the cache if it has been made before. */
+static const struct tt_entry *decide(struct tt_memo *memo, unsigned staged)
+{
+    const struct tt_job *job = &memo->job;
+    const struct tt_key key = {.coll = job->call->coll, .shape = job->shape, .cell = job->cell,
+                               .generation = tt_config_generation, .staged = staged};
+    const struct tt_entry *entry = tt_cache_find(&job->comm->cache, &key);
+
+    if (!entry)
+        entry = decide_anew(job, &key);
+    memo->entry = entry;
+    memo->hash = entry ? entry->hash : 0;
+    memo->staged = staged;
+    return entry;
+}
+
+static bool remembered(const struct tt_memo *memo, unsigned staged)
+{
+    return memo->entry && memo->entry->hash == memo->hash && memo->staged == staged && !memo->job.shape.counts;
 }
 
 /* ---- all together ---- */
@@ -152,8 +168,9 @@ static int run_inter(struct tt_job *job)
     return tt_call_native(job->call);
 }
 
-static int run_sound(struct tt_job *job)
+static int run_sound(struct tt_memo *memo)
 {
+    struct tt_job *job = &memo->job;
     const char *fault = tt_job_look(job) ? tt_fault() : NULL;
     struct tt_place *home = fault ? NULL : tt_job_home(job);
     unsigned staged = home ? tt_job_on_device(job, home) : 0;
@@ -165,7 +182,7 @@ static int run_sound(struct tt_job *job)
         fault = tt_fault();
     if (staged && tt_mpi_takes_device_memory())
         staged = 0;
-    entry = decide(job, staged);
+    entry = remembered(memo, staged) ? memo->entry : decide(memo, staged);
     if (!entry)
         return tt_job_fail(job, errno == ENOMEM ? "out of host memory" : "the algorithm could not be built: a fault of Tutti's");
     if (entry->choice.alg->delegate == TT_OWN)
@@ -173,18 +190,57 @@ static int run_sound(struct tt_job *job)
     return fault ? tt_job_fail(job, fault) : run_native(job);
 }
 
-static int run(const struct tt_call *c)
+/* ---- the same question again ---- */
+
+static bool same_question(const struct tt_memo *memo, const struct tt_call *c)
 {
-    struct tt_job job = {.call = c, .row = &tt_rows[c->coll]};
+    const struct tt_call *m = &memo->call;
+
+    return memo->valid && memo->generation == tt_config_generation && m->send.count == c->send.count &&
+           m->recv.count == c->recv.count && m->send.type == c->send.type && m->recv.type == c->recv.type && m->op == c->op &&
+           m->root == c->root && (m->send.buf == MPI_IN_PLACE) == (c->send.buf == MPI_IN_PLACE) &&
+           (m->recv.out == MPI_IN_PLACE) == (c->recv.out == MPI_IN_PLACE) && c->send.buf && c->recv.out &&
+           (c->send.buf != c->recv.out || (memo->job.row->traits & TT_ONE_BUFFER));
+}
+
+/* What may be kept is what depends on nothing but the arguments that same_question compares. */
+static bool may_keep(const struct tt_job *job)
+{
+    return !job->shape.counts && !(job->row->traits & TT_NO_BUFFER) && (job->cell || !(job->row->traits & TT_REDUCES)) &&
+           (!job->send.significant || job->send.lasting) && (!job->recv.significant || job->recv.lasting);
+}
+
+static int run_anew(struct tt_memo *memo, const struct tt_call *c, struct tt_comm *comm)
+{
+    struct tt_job *job = &memo->job;
     const char *what;
     int class;
 
-    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, &job.comm) != MPI_SUCCESS)
+    *memo = (struct tt_memo){.generation = tt_config_generation, .call = *c};
+    *job = (struct tt_job){.call = c, .row = &tt_rows[c->coll], .comm = comm};
+    if (comm->inter)
+        return run_inter(job);
+    class = tt_job_describe(job, &what);
+    if (class != MPI_SUCCESS)
+        return run_unsound(job, class, what);
+    memo->valid = may_keep(job);
+    return run_sound(memo);
+}
+
+static int run(const struct tt_call *c)
+{
+    struct tt_comm *comm;
+    struct tt_memo *memo;
+
+    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, &comm) != MPI_SUCCESS)
         return tt_call_native(c);
-    if (job.comm->inter)
-        return run_inter(&job);
-    class = tt_job_describe(&job, &what);
-    return class == MPI_SUCCESS ? run_sound(&job) : run_unsound(&job, class, what);
+    memo = &comm->memos[c->coll];
+    if (!same_question(memo, c))
+        return run_anew(memo, c, comm);
+    memo->job.call = c;
+    memo->job.send.buf = (char *)c->send.buf;
+    memo->job.recv.buf = c->recv.out;
+    return run_sound(memo);
 }
 
 int tt_run(const struct tt_call *c)

@@ -86,10 +86,11 @@ static const struct type_row *type_find(MPI_Datatype type)
     return row_of(type);
 }
 
-int tt_layout_of(MPI_Datatype type, struct tt_layout *layout)
+int tt_layout_of(MPI_Datatype type, struct tt_layout *layout, bool *lasting)
 {
     const struct type_row *row = type_find(type);
 
+    *lasting = row;
     if (!row)
         return ask_layout(type, layout);
     *layout = row->layout;

@@ -18,7 +18,7 @@ enum tt_mem_kind { TT_MEM_HOST, TT_MEM_PINNED, TT_MEM_MANAGED, TT_MEM_DEVICE };
 struct tt_mem {
     enum tt_mem_kind kind;
     int device;    /* CUDA ordinal, -1 for host memory */
-    void *context; /* CUcontext it belongs to, NULL for host memory */
+    void *context; /* CUcontext it belongs to; NULL for host memory, and for a memory pool's, which is its device's */
 };
 
 /* True when a kernel must be used to reduce it. */
@@ -27,8 +27,8 @@ static inline bool tt_mem_on_device(const struct tt_mem *m)
     return m->kind >= TT_MEM_MANAGED;
 }
 
-/* Asks where p lives: at most one driver call, and none at all while no CUDA driver is loaded in this process (it may be
- * loaded later, by anyone, at any time). Returns 0, or -1 with tt_fault() set after a CUDA error (a sticky one: a
+/* Asks where p lives: at most one driver call, and none at all while no CUDA driver is loaded in this process (it may
+ * be loaded later, by anyone, at any time). Returns 0, or -1 with tt_fault() set after a CUDA error (a sticky one: a
  * fault is never taken for "host"). */
 int tt_mem_where(const void *p, struct tt_mem *mem);
 
@@ -59,7 +59,7 @@ struct tt_dev {
                   int k, size_t n);
     bool (*reduces)(struct tt_place *place, const struct tt_cell *cell); /* is there code for it here? */
     int (*poll)(struct tt_place *place, int queue); /* 1: all it was given is done, 0: not yet, -1: failed */
-    int (*settle)(struct tt_place *place);          /* waits for all the caller's own work in the context (TUTTI_SYNC=1) */
+    int (*settle)(struct tt_place *place); /* waits for all the caller's own work in the context (TUTTI_SYNC=1) */
 };
 
 struct tt_place {

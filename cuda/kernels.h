@@ -37,7 +37,8 @@ struct tt_kernel_args {
 
 /* Every kernel, each as X(op, type): void tt_<op>_<type>(struct tt_kernel_args). */
 #define TT_EACH_KERNEL(X) TT_TYPES(TT_KERNELS_OF, X)
-#define TT_KERNELS_OF(id, ctype, acc, convert, domain, payload, family, home, like, X) TT_KERNELS_AT_##home(id, family, X)
+#define TT_KERNELS_OF(id, ctype, acc, convert, domain, payload, family, home, like, X)                                 \
+    TT_KERNELS_AT_##home(id, family, X)
 #define TT_KERNELS_AT_gpu(id, family, X) TT_OPS_##family(X, id)
 #define TT_KERNELS_AT_host(id, family, X)
 

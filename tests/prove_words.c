@@ -156,7 +156,8 @@ bool prove_accuse_pair(struct proof *pr, enum prove_fault fault, const struct si
 {
     struct text t = prove_accuse(pr, fault);
 
-    prove_say(&t, "ranks %d and %d: ", x->rank, y->rank);
+    if (x->rank != y->rank)
+        prove_say(&t, "ranks %d and %d: ", x->rank, y->rank);
     prove_say_step(&t, pr->ranks[x->rank].plan, x->step);
     prove_say(&t, " %s ", words);
     prove_say_step(&t, pr->ranks[y->rank].plan, y->step);

@@ -70,8 +70,27 @@ static int64_t choose_part(struct tt_plan *const *plans, int size)
     return longest > 12 ? longest / 3 : 3;
 }
 
+/* Of each rank, the initials of the buffers that it stages: " SR - T" for ranks 0, 1, 2. */
+static const char *describe_memory(const unsigned *device_bufs, int size)
+{
+    static char words[PROVE_MAX_RANKS * (TT_NBUFS + 1) + 1];
+    char *at = words;
+
+    for (int r = 0; r < size; r++) {
+        *at++ = ' ';
+        for (int b = SEND; b <= TMP; b++)
+            if (device_bufs[r] & 1u << b)
+                *at++ = *tt_buf_name((enum tt_buf)b);
+        if (!device_bufs[r])
+            *at++ = '-';
+    }
+    *at = '\0';
+    return words;
+}
+
 static void must_prove(struct tt_plan *const *plans, const struct tt_shape *s)
 {
+    const int64_t part = choose_part(plans, s->size);
     struct prove_verdict v;
     unsigned device_bufs[PROVE_MAX_RANKS];
 
@@ -79,7 +98,9 @@ static void must_prove(struct tt_plan *const *plans, const struct tt_shape *s)
     tally.plans += 2 * s->size;
     choose_memory(device_bufs, s->size);
     ck_assert_msg(prove_plans(plans, s, &v), "%s", v.why);
-    ck_assert_msg(prove_staged(plans, s, choose_part(plans, s->size), device_bufs, &v), "staged: %s", v.why);
+    if (!prove_staged(plans, s, part, device_bufs, &v))
+        ck_abort_msg("%s; staged in parts of %d elements, by rank:%s", v.why, (int)part,
+                     describe_memory(device_bufs, s->size));
 }
 
 static bool same_place(struct tt_loc x, struct tt_loc y)
@@ -155,9 +176,12 @@ static void prove_uneven(const struct tt_alg *alg, struct tt_shape s)
 
     s.counts = counts;
     s.count = 0;
-    for (int pattern = 0; pattern < 3; pattern++) {
+    for (int pattern = 0; pattern < 4; pattern++) {
         for (int r = 0; r < s.size; r++)
-            counts[r] = pattern == 0 ? (r * 7 + 3) % 5 : pattern == 1 ? (r == s.size / 2) * PRIME : s.size - r;
+            counts[r] = pattern == 0   ? (r * 7 + 3) % 5
+                        : pattern == 1 ? (r == s.size / 2) * PRIME
+                        : pattern == 2 ? s.size - r
+                                       : r + 1; /* in place, own blocks partly overlap their results */
         prove_roots(alg, s);
     }
 }

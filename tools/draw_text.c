@@ -148,6 +148,8 @@ static void print_end(FILE *out, const struct tt_stage *stage)
     const struct tt_shape *s = &stage->score->shape;
     char text[200];
 
+    if (s->coll == TT_COLL_barrier)
+        return;
     fputs("\nat the end\n", out);
     for (int r = 0; r < s->size; r++) {
         const enum tt_buf buf = s->coll == TT_COLL_scatter && s->inplace && r == s->root ? SEND : RECV;

@@ -9,7 +9,19 @@
 #include "tools/paths.h"
 #include "tools/tools.h"
 
-static const struct argp argp = {NULL, NULL, NULL,
+static const struct argp_option options[] = {
+    {"gpus", 'g', NULL, 0, "print only the number of GPUs, simulated ones not counted", 0}, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    if (key != 'g')
+        return ARGP_ERR_UNKNOWN;
+    *(bool *)state->input = true;
+    return 0;
+}
+
+static const struct argp argp = {options, parse, NULL,
                                  "Tell what this Tutti was built with, what it finds on this machine, its collectives, "
                                  "algorithms and variables.",
                                  NULL, NULL, NULL};
@@ -25,6 +37,13 @@ static void print_driver(void)
         printf("CUDA driver  %d.%d%s, %d device%s%s%s\n", d.version / 1000, d.version % 1000 / 10,
                d.simulated ? ", simulated" : "", d.devices, d.devices == 1 ? "" : "s", d.devices ? ", the first: " : "",
                d.devices ? d.first : "");
+}
+
+static void print_gpus(void)
+{
+    const struct tt_driver_info d = tt_driver_look();
+
+    printf("%d\n", d.simulated ? 0 : d.devices);
 }
 
 static void print_files(void)
@@ -71,7 +90,13 @@ static void print_variables(void)
 
 int tool_info(int argc, char **argv)
 {
-    argp_parse(&argp, argc, argv, 0, NULL, NULL);
+    bool gpus = false;
+
+    argp_parse(&argp, argc, argv, 0, NULL, &gpus);
+    if (gpus) {
+        print_gpus();
+        return TOOL_OK;
+    }
     printf("tutti        %s\n", PACKAGE_VERSION);
     printf("MPI          %s (%s)\n", TT_MPI_NAME, TT_MPIEXEC);
     printf("GPU kernels  %s\n", TT_HAVE_KERNELS ? "built in" : "not built: no nvcc when this was configured, so reductions "

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory of one CUDA context as a place. A context belongs to the program: none is ever created here, and one may
+ * be destroyed, or reset into another life under the same handle, at any time. So a place is known by handle and id
+ * together, and what belonged to a life that is over is forgotten, not freed: its memory, streams and kernels went
+ * with it.
+ *
+ * Streams (one per queue, never blocking or blocked by the program's), scratch and kernels are made when first needed
+ * and kept: after the first call of a shape, the only driver calls are those that move or reduce data, and push, pop
+ * and query. */
+#include <stdlib.h>
+
+#include "cuda/driver.h"
+#include "cuda/image.h"
+#include "cuda/inside.h"
+#include "cuda/ops.h"
+
+enum { THREADS = 256, BLOCKS_PER_PROCESSOR = 8 };
+
+enum code { CODE_UNKNOWN, CODE_LOADED, CODE_NONE };
+
+struct device_place {
+    struct tt_place base;
+    struct device_place *next;
+    const struct tt_driver *driver;
+    CUcontext context;
+    unsigned long long id; /* of the context's life; 0 if the driver cannot say */
+    int device;            /* its ordinal */
+    bool stale;            /* that life is over; somebody may still hold the place, so it stays until the end */
+    struct tt_pool scratch, pinned;
+    pthread_mutex_t lock; /* of what follows, all of it made when needed */
+    CUstream streams[TT_MAX_QUEUES];
+    enum code code;
+    CUmodule module;
+    CUfunction kernels[TT_NTYPES][TT_NOPS];
+    int processors;
+};
+
+static struct device_place *places;
+static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct device_place *of(struct tt_place *place)
+{
+    return (struct device_place *)place;
+}
+
+/* ---- the caller's context ---- */
+
+static int enter(struct tt_place *place)
+{
+    const struct tt_driver *d = of(place)->driver;
+
+    return tt_driver_check(d, d->cuCtxPushCurrent(of(place)->context), "cuCtxPushCurrent");
+}
+
+static void leave(struct tt_place *place)
+{
+    CUcontext popped;
+
+    of(place)->driver->cuCtxPopCurrent(&popped);
+}
+
+/* ---- scratch ---- */
+
+static void *make_scratch(size_t bytes)
+{
+    const struct tt_driver *d = tt_driver_find();
+    CUdeviceptr at = 0;
+
+    if (tt_driver_check(d, d->cuMemAlloc(&at, bytes), "cuMemAlloc of %zu bytes", bytes))
+        return NULL;
+    return (void *)(uintptr_t)at;
+}
+
+static void free_scratch(void *at)
+{
+    tt_driver_find()->cuMemFree((CUdeviceptr)(uintptr_t)at);
+}
+
+static void *make_pinned(size_t bytes)
+{
+    const struct tt_driver *d = tt_driver_find();
+    void *at = NULL;
+
+    if (tt_driver_check(d, d->cuMemHostAlloc(&at, bytes, CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc of %zu bytes",
+                        bytes))
+        return NULL;
+    return at;
+}
+
+static void free_pinned(void *at)
+{
+    tt_driver_find()->cuMemFreeHost(at);
+}
+
+static void *take(struct tt_place *place, size_t bytes)
+{
+    return tt_pool_take(&of(place)->scratch, bytes);
+}
+
+static void *take_pinned(struct tt_place *place, size_t bytes)
+{
+    return tt_pool_take(&of(place)->pinned, bytes);
+}
+
+static void give(struct tt_place *place, void *block)
+{
+    if (block && !tt_pool_give(&of(place)->scratch, block))
+        tt_pool_give(&of(place)->pinned, block);
+}
+
+/* ---- queues ---- */
+
+static int stream_of(struct device_place *p, int queue, CUstream *stream)
+{
+    const struct tt_driver *d = p->driver;
+    int error = 0;
+
+    pthread_mutex_lock(&p->lock);
+    if (!p->streams[queue])
+        error = tt_driver_check(d, d->cuStreamCreate(&p->streams[queue], CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    *stream = p->streams[queue];
+    pthread_mutex_unlock(&p->lock);
+    return error;
+}
+
+static int copy(struct tt_place *place, int queue, void *dst, const void *src, size_t bytes)
+{
+    const struct tt_driver *d = of(place)->driver;
+    CUstream stream;
+
+    if (bytes == 0)
+        return 0;
+    if (stream_of(of(place), queue, &stream))
+        return -1;
+    return tt_driver_check(
+        d, d->cuMemcpyAsync((CUdeviceptr)(uintptr_t)dst, (CUdeviceptr)(uintptr_t)src, bytes, stream),
+        "cuMemcpyAsync of %zu bytes", bytes);
+}
+
+static int poll(struct tt_place *place, int queue)
+{
+    const struct tt_driver *d = of(place)->driver;
+    const CUstream stream = of(place)->streams[queue];
+    CUresult result;
+
+    if (!stream)
+        return 1;
+    result = d->cuStreamQuery(stream);
+    if (result == CUDA_ERROR_NOT_READY)
+        return 0;
+    return tt_driver_check(d, result, "work on the device") ? -1 : 1;
+}
+
+static int settle(struct tt_place *place)
+{
+    const struct tt_driver *d = of(place)->driver;
+
+    return tt_driver_check(d, d->cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
+/* ---- kernels ---- */
+
+/* Loads the image into the context that is current. No code for this GPU is an answer, not a failure. */
+static int load_code(struct device_place *p)
+{
+    const struct tt_driver *d = p->driver;
+    CUresult result;
+
+    if (p->code != CODE_UNKNOWN)
+        return 0;
+    if (tt_image_size == 0 && !d->simulated) {
+        p->code = CODE_NONE;
+        return 0;
+    }
+    result = d->cuModuleLoadData(&p->module, tt_image);
+    if (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_INVALID_IMAGE) {
+        p->code = CODE_NONE;
+        return 0;
+    }
+    if (tt_driver_check(d, result, "cuModuleLoadData of Tutti's kernels") ||
+        tt_driver_check(d,
+                        d->cuDeviceGetAttribute(&p->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, p->device),
+                        "cuDeviceGetAttribute"))
+        return -1;
+    p->code = CODE_LOADED;
+    return 0;
+}
+
+/* A failure to load is left to reduce, which can report it: it must not look as if there were no code. */
+static bool reduces(struct tt_place *place, const struct tt_cell *cell)
+{
+    struct device_place *p = of(place);
+
+    if (!cell->kernel)
+        return false;
+    pthread_mutex_lock(&p->lock);
+    if (p->code == CODE_UNKNOWN && enter(place) == 0) {
+        load_code(p);
+        leave(place);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return p->code != CODE_NONE;
+}
+
+static int find_kernel(struct device_place *p, const struct tt_cell *cell, CUfunction *kernel)
+{
+    const struct tt_driver *d = p->driver;
+    CUfunction *slot = &p->kernels[cell->type][cell->op];
+    int error;
+
+    pthread_mutex_lock(&p->lock);
+    error = load_code(p);
+    if (!error && p->code == CODE_NONE)
+        error = tt_fault_set("Tutti has no kernels for this GPU");
+    if (!error && !*slot)
+        error = tt_driver_check(d, d->cuModuleGetFunction(slot, p->module, cell->kernel), "kernel %s", cell->kernel);
+    *kernel = *slot;
+    pthread_mutex_unlock(&p->lock);
+    return error;
+}
+
+static const size_t alignments[TT_NTYPES] = {
+#define ALIGNMENT(id, ctype, ...) [TT_TYPE_##id] = _Alignof(ctype),
+    TT_TYPES(ALIGNMENT, )};
+
+/* A GPU does not read across an element's alignment: it breaks the context. So it is refused here. */
+static int check_alignment(const struct tt_cell *cell, const struct tt_kernel_args *args)
+{
+    uintptr_t bits = (uintptr_t)args->dst;
+
+    for (int j = 0; j < args->k; j++)
+        bits |= (uintptr_t)args->src[j];
+    if (bits % alignments[cell->type] == 0)
+        return 0;
+    return tt_fault_set("%s: a device buffer is not aligned to %zu bytes", cell->kernel, alignments[cell->type]);
+}
+
+/* One chunk of 16 bytes per thread, up to what the GPU can hold at once; beyond that threads go round. */
+static unsigned grid_for(const struct device_place *p, const struct tt_cell *cell, size_t n)
+{
+    const size_t chunks = n / (16 / cell->size) + 1, most = (size_t)p->processors * BLOCKS_PER_PROCESSOR;
+    const size_t blocks = (chunks + THREADS - 1) / THREADS;
+
+    return (unsigned)(blocks < most ? blocks : most);
+}
+
+static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
+                  int k, size_t n)
+{
+    struct device_place *p = of(place);
+    const struct tt_driver *d = p->driver;
+    struct tt_kernel_args args = {.dst = dst, .n = n, .k = k};
+    void *params[] = {&args};
+    CUfunction kernel;
+    CUstream stream;
+
+    for (int j = 0; j < k; j++)
+        args.src[j] = src[j];
+    if (n == 0)
+        return 0;
+    if (check_alignment(cell, &args) || stream_of(p, queue, &stream) || find_kernel(p, cell, &kernel))
+        return -1;
+    return tt_driver_check(
+        d, d->cuLaunchKernel(kernel, grid_for(p, cell, n), 1, 1, THREADS, 1, 1, 0, stream, params, NULL),
+        "launch of %s on %zu elements", cell->kernel, n);
+}
+
+static const struct tt_dev device_dev = {.name = "cuda",
+                                         .enter = enter,
+                                         .leave = leave,
+                                         .take = take,
+                                         .take_pinned = take_pinned,
+                                         .give = give,
+                                         .copy = copy,
+                                         .reduce = reduce,
+                                         .reduces = reduces,
+                                         .poll = poll,
+                                         .settle = settle};
+
+/* ---- places come and go ---- */
+
+/* Which life of the context this is: -1 with tt_fault() set if it is over. */
+static int life_of(const struct tt_driver *d, CUcontext context, unsigned long long *id)
+{
+    *id = 0;
+    return d->cuCtxGetId ? tt_driver_check(d, d->cuCtxGetId(context, id), "cuCtxGetId") : 0;
+}
+
+static struct device_place *place_new(const struct tt_driver *d, CUcontext context, unsigned long long id, int device)
+{
+    struct device_place *p = calloc(1, sizeof *p);
+
+    if (!p) {
+        tt_fault_set("out of memory for a place");
+        return NULL;
+    }
+    *p = (struct device_place){
+        .base = {&device_dev}, .next = places, .driver = d, .context = context, .id = id, .device = device};
+    tt_pool_open(&p->scratch, make_scratch, free_scratch);
+    tt_pool_open(&p->pinned, make_pinned, free_pinned);
+    pthread_mutex_init(&p->lock, NULL);
+    places = p;
+    return p;
+}
+
+/* The context that serves memory of no context of its own: the caller's, if it is on that device, as it is wherever a
+ * program uses the runtime's memory pools; else one that we know there. */
+static CUcontext context_on(const struct tt_driver *d, int device)
+{
+    CUcontext current = NULL;
+    CUdevice its = -1;
+
+    if (d->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current && d->cuCtxGetDevice(&its) == CUDA_SUCCESS &&
+        its == device)
+        return current;
+    for (struct device_place *p = places; p; p = p->next)
+        if (!p->stale && p->device == device)
+            return p->context;
+    return NULL;
+}
+
+static struct tt_place *find_place(const struct tt_driver *d, const struct tt_mem *mem)
+{
+    const CUcontext context = mem->context ? mem->context : context_on(d, mem->device);
+    unsigned long long id;
+
+    if (!context) {
+        tt_fault_set("memory of device %d belongs to no context, and none is current there", mem->device);
+        return NULL;
+    }
+    if (life_of(d, context, &id))
+        return NULL;
+    for (struct device_place *p = places; p; p = p->next) {
+        if (p->context == context && p->id == id && !p->stale)
+            return &p->base;
+        p->stale |= p->context == context;
+    }
+    return (struct tt_place *)place_new(d, context, id, mem->device);
+}
+
+struct tt_place *tt_place_of(const struct tt_mem *mem)
+{
+    struct tt_place *place;
+
+    if (!tt_mem_on_device(mem))
+        return tt_host_place();
+    pthread_mutex_lock(&places_lock);
+    place = find_place(tt_driver_find(), mem);
+    pthread_mutex_unlock(&places_lock);
+    return place;
+}
+
+/* Gives back what the context still has, if it is in the same life; the driver says no to a handle that is dead. */
+static void place_free(struct device_place *p)
+{
+    const struct tt_driver *d = p->driver;
+    unsigned long long id;
+    const bool gone = p->stale || life_of(d, p->context, &id) || id != p->id || enter(&p->base);
+
+    for (int q = 0; q < TT_MAX_QUEUES && !gone; q++)
+        if (p->streams[q])
+            d->cuStreamDestroy(p->streams[q]);
+    tt_pool_close(&p->scratch, gone);
+    tt_pool_close(&p->pinned, gone);
+    if (!gone) {
+        if (p->module)
+            d->cuModuleUnload(p->module);
+        leave(&p->base);
+    }
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+void tt_places_close(void)
+{
+    pthread_mutex_lock(&places_lock);
+    while (places) {
+        struct device_place *p = places;
+
+        places = p->next;
+        place_free(p);
+    }
+    pthread_mutex_unlock(&places_lock);
+    tt_host_close();
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The host's memory as a place. Everything is done when the call returns, so its queues are always empty; scratch is
+ * pooled, because a large malloc is a fresh mapping whose every page faults again. Also the fault text. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/inside.h"
+
+static _Thread_local char fault[384];
+
+int tt_fault_vset(const char *format, va_list words)
+{
+    vsnprintf(fault, sizeof fault, format, words);
+    return -1;
+}
+
+int tt_fault_set(const char *format, ...)
+{
+    va_list words;
+
+    va_start(words, format);
+    tt_fault_vset(format, words);
+    va_end(words);
+    return -1;
+}
+
+const char *tt_fault(void)
+{
+    return fault;
+}
+
+/* ---- the place ---- */
+
+static struct tt_pool pool;
+
+static void *make(size_t bytes)
+{
+    void *at = NULL;
+
+    if (posix_memalign(&at, 256, bytes)) {
+        tt_fault_set("malloc of %zu bytes: out of memory", bytes);
+        return NULL;
+    }
+    return at;
+}
+
+static int enter(struct tt_place *place)
+{
+    (void)place;
+    return 0;
+}
+
+static void leave(struct tt_place *place)
+{
+    (void)place;
+}
+
+static void *take(struct tt_place *place, size_t bytes)
+{
+    (void)place;
+    return tt_pool_take(&pool, bytes);
+}
+
+static void give(struct tt_place *place, void *block)
+{
+    (void)place;
+    if (block)
+        tt_pool_give(&pool, block);
+}
+
+static int copy(struct tt_place *place, int queue, void *dst, const void *src, size_t bytes)
+{
+    (void)place;
+    (void)queue;
+    if (bytes > 0)
+        memcpy(dst, src, bytes);
+    return 0;
+}
+
+static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
+                  int k, size_t n)
+{
+    (void)place;
+    (void)queue;
+    cell->host(dst, src, k, n);
+    return 0;
+}
+
+static bool reduces(struct tt_place *place, const struct tt_cell *cell)
+{
+    (void)place;
+    return cell->host;
+}
+
+static int poll(struct tt_place *place, int queue)
+{
+    (void)place;
+    (void)queue;
+    return 1;
+}
+
+static const struct tt_dev host_dev = {.name = "host",
+                                       .enter = enter,
+                                       .leave = leave,
+                                       .take = take,
+                                       .take_pinned = take,
+                                       .give = give,
+                                       .copy = copy,
+                                       .reduce = reduce,
+                                       .reduces = reduces,
+                                       .poll = poll,
+                                       .settle = enter};
+static struct tt_place host_place = {&host_dev};
+
+static void open_pool(void)
+{
+    tt_pool_open(&pool, make, free);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+struct tt_place *tt_host_place(void)
+{
+    pthread_once(&once, open_pool);
+    return &host_place;
+}
+
+void tt_host_close(void)
+{
+    pthread_once(&once, open_pool);
+    tt_pool_close(&pool, false);
+    open_pool();
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The device reductions: one kernel per cell, in the common subset of CUDA C++ and C. nvcc builds them into a fatbin; a
+ * C compiler builds the same text for the simulated device, which defines threadIdx and its kin (tests/simcuda).
+ *
+ * A reduction is bound by memory: so each thread moves 16 bytes at a time, every source is read once and dst written
+ * once whatever k is, and neither shared memory nor synchronisation is used. When the pointers do not agree in their
+ * alignment to 16 bytes, elements go one by one. In a grid-stride loop any number of blocks is right. */
+#include "cuda/ops.h"
+
+/* What is moved at once. */
+struct chunk {
+    uint32_t word[4];
+} __attribute__((aligned(16)));
+
+/* The instruction is written out because the compiler, left alone, splits a chunk of bytes into 4-byte loads. */
+#ifdef __CUDACC__
+extern "C" {
+#define UNROLL(n) _Pragma(#n)
+
+TT_FN struct chunk load(const struct chunk *from)
+{
+    struct chunk c;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(c.word[0]), "=r"(c.word[1]), "=r"(c.word[2]), "=r"(c.word[3])
+                 : "l"(__cvta_generic_to_global(from)));
+    return c;
+}
+
+TT_FN void store(struct chunk *to, struct chunk c)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(__cvta_generic_to_global(to)), "r"(c.word[0]), "r"(c.word[1]), "r"(c.word[2]), "r"(c.word[3])
+                 : "memory");
+}
+#else
+#define UNROLL(n)
+#define __grid_constant__
+
+TT_FN struct chunk load(const struct chunk *from)
+{
+    return *from;
+}
+
+TT_FN void store(struct chunk *to, struct chunk c)
+{
+    *to = c;
+}
+#endif
+
+/* The elements that the 16-byte path covers: chunks * (16 / size) of them after the first head. */
+struct split {
+    size_t head, chunks;
+};
+
+TT_FN struct split split(const struct tt_kernel_args *args, unsigned size)
+{
+    const uintptr_t at = (uintptr_t)args->dst & 15;
+    struct split s = {0, 0};
+
+    for (int j = 0; j < args->k; j++)
+        if (((uintptr_t)args->src[j] & 15) != at)
+            return s;
+    s.head = ((16 - at) & 15) / size;
+    if (at % size == 0 && s.head < args->n)
+        s.chunks = (args->n - s.head) / (16 / size);
+    return s;
+}
+
+TT_FN size_t first_index(void)
+{
+    return blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+}
+
+TT_FN size_t stride(void)
+{
+    return gridDim.x * (size_t)blockDim.x;
+}
+
+/* Everything of one type that does not depend on the op: a chunk seen as elements. */
+#define CHUNK(id)                                                                                                      \
+    union chunk_##id {                                                                                                 \
+        struct chunk chunk;                                                                                            \
+        tt_elem_##id elem[16 / sizeof(tt_elem_##id)];                                                                  \
+    };                                                                                                                 \
+    TT_FN union chunk_##id load_##id(const void *src, size_t head, size_t i)                                           \
+    {                                                                                                                  \
+        union chunk_##id x;                                                                                            \
+        x.chunk = load((const struct chunk *)((const tt_elem_##id *)src + head) + i);                                  \
+        return x;                                                                                                      \
+    }
+
+/* The first two sources are read together, so that a thread has both on their way at once; dst is written last, since
+ * it may be one of the sources. */
+#define KERNEL(op, id)                                                                                                 \
+    __global__ void tt_##op##_##id(const __grid_constant__ struct tt_kernel_args args)                                 \
+    {                                                                                                                  \
+        enum { PER = 16 / sizeof(tt_elem_##id) };                                                                      \
+        const struct split part = split(&args, sizeof(tt_elem_##id));                                                  \
+        tt_elem_##id *const dst = (tt_elem_##id *)args.dst;                                                            \
+                                                                                                                       \
+        UNROLL(unroll 1) for (size_t i = first_index(); i < part.chunks; i += stride()) {                              \
+            union chunk_##id x = load_##id(args.src[0], part.head, i), y = load_##id(args.src[1], part.head, i);       \
+            tt_acc_##id sum[PER];                                                                                      \
+                                                                                                                       \
+            UNROLL(unroll) for (int e = 0; e < PER; e++)                                                               \
+                sum[e] = tt_do_##op##_##id(tt_widen_##id(x.elem[e]), tt_widen_##id(y.elem[e]));                        \
+            UNROLL(unroll 2) for (int j = 2; j < args.k; j++) {                                                        \
+                y = load_##id(args.src[j], part.head, i);                                                              \
+                UNROLL(unroll) for (int e = 0; e < PER; e++)                                                           \
+                    sum[e] = tt_do_##op##_##id(sum[e], tt_widen_##id(y.elem[e]));                                      \
+            }                                                                                                          \
+            UNROLL(unroll) for (int e = 0; e < PER; e++)                                                               \
+                x.elem[e] = tt_narrow_##id(sum[e]);                                                                    \
+            store((struct chunk *)(dst + part.head) + i, x.chunk);                                                     \
+        }                                                                                                              \
+        UNROLL(unroll 1) for (size_t i = first_index(); i < args.n - part.chunks * PER; i += stride()) {               \
+            const size_t at = i < part.head ? i : i + part.chunks * PER;                                               \
+            tt_acc_##id sum = tt_widen_##id(((const tt_elem_##id *)args.src[0])[at]);                                  \
+                                                                                                                       \
+            UNROLL(unroll 1) for (int j = 1; j < args.k; j++)                                                          \
+                sum = tt_do_##op##_##id(sum, tt_widen_##id(((const tt_elem_##id *)args.src[j])[at]));                  \
+            dst[at] = tt_narrow_##id(sum);                                                                             \
+        }                                                                                                              \
+    }
+
+#define CHUNK_OF(id, ctype, acc, convert, domain, payload, family, home, like, ...) CHUNK_AT_##home(id)
+#define CHUNK_AT_gpu(id) CHUNK(id)
+#define CHUNK_AT_host(id)
+TT_TYPES(CHUNK_OF, )
+TT_EACH_KERNEL(KERNEL)
+
+#ifdef __CUDACC__
+}
+#endif

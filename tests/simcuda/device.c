@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The driver as a whole: its start and end, the way into and out of every entry point, and its devices. They are named
+ * so that nobody takes them for hardware. As with the real driver, a process forked after cuInit has no CUDA, and none
+ * is left once the program's exit has passed the library's own destructor. */
+#include "tests/simcuda/sim.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+struct sim sim = {.lock = PTHREAD_MUTEX_INITIALIZER, .progress = PTHREAD_COND_INITIALIZER};
+_Thread_local bool sim_in_callback;
+
+void sim_say(const char *format, ...)
+{
+    char line[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    fprintf(stderr, "simulated GPU: %s\n", line);
+}
+
+/* ---- start and end ---- */
+
+/* A number in [low, high] from the environment; *value is left alone when it is unset. */
+static CUresult environment_number(const char *name, long low, long high, long *value)
+{
+    const char *text = getenv(name);
+    char *end;
+    long n;
+
+    if (!text || !*text)
+        return CUDA_SUCCESS;
+    errno = 0;
+    n = strtol(text, &end, 10);
+    if (errno || end == text || *end || n < low || n > high) {
+        sim_say("%s=%s is not a number from %ld to %ld", name, text, low, high);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *value = n;
+    return CUDA_SUCCESS;
+}
+
+/* As the real one: ordinals up to the first that does not exist. */
+static void choose_visible(int present)
+{
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    char *end;
+
+    sim.ngpus = 0;
+    for (int i = 0; !list && i < present; i++)
+        sim.physical[sim.ngpus++] = i;
+    while (list && *list) {
+        const long n = strtol(list, &end, 10);
+
+        if (end == list || n < 0 || n >= present || sim.ngpus == present)
+            break;
+        sim.physical[sim.ngpus++] = (int)n;
+        list = *end == ',' ? end + 1 : "";
+    }
+}
+
+static CUresult start(void)
+{
+    long gpus = 1, mib = 8192, delay = 0;
+    CUresult error = environment_number("TUTTI_SIM_GPUS", 0, SIM_MAX_GPUS, &gpus);
+
+    if (!error)
+        error = environment_number("TUTTI_SIM_MEMORY", 1, 1 << 20, &mib);
+    if (!error)
+        error = environment_number("TUTTI_SIM_DELAY_US", 0, 60000000, &delay);
+    if (!error)
+        error = sim_fault_environment();
+    if (error)
+        return error;
+    choose_visible((int)gpus);
+    if (!sim.ngpus)
+        return CUDA_ERROR_NO_DEVICE;
+    sim.memory = (size_t)mib << 20;
+    if (delay)
+        sim.fault.delay_us = (unsigned long)delay;
+    if (getrandom(&sim.nonce, sizeof sim.nonce, 0) != (ssize_t)sizeof sim.nonce)
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    sim.state = SIM_READY;
+    return CUDA_SUCCESS;
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&sim.lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&sim.lock);
+}
+
+static void in_child(void)
+{
+    pthread_cond_init(&sim.progress, NULL); /* those who waited are not here */
+    if (sim.state == SIM_READY)
+        sim.state = SIM_FORKED;
+    pthread_mutex_unlock(&sim.lock);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, in_child);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    pthread_mutex_lock(&sim.lock);
+    sim.state = SIM_GONE;
+    pthread_mutex_unlock(&sim.lock);
+}
+
+/* ---- in and out ---- */
+
+CUresult sim_enter(enum need need)
+{
+    pthread_mutex_lock(&sim.lock);
+    sim.counters.calls++;
+    if (sim.state == SIM_GONE)
+        return CUDA_ERROR_DEINITIALIZED;
+    if (need == NEED_NOTHING)
+        return CUDA_SUCCESS;
+    if (sim.state != SIM_READY)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (sim_in_callback)
+        return CUDA_ERROR_NOT_PERMITTED;
+    return need == NEED_CONTEXT ? sim_ctx_check(sim_current()) : CUDA_SUCCESS;
+}
+
+CUresult sim_leave(CUresult error)
+{
+    pthread_mutex_unlock(&sim.lock);
+    return error;
+}
+
+CUresult cuInit(unsigned flags)
+{
+    CUresult error = sim_enter(NEED_NOTHING);
+
+    if (!error && flags)
+        error = CUDA_ERROR_INVALID_VALUE;
+    if (!error && sim.state == SIM_FORKED)
+        error = CUDA_ERROR_NOT_INITIALIZED;
+    if (!error && sim.state == SIM_NEW)
+        error = start();
+    return sim_leave(error);
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+    CUresult error = sim_enter(NEED_NOTHING);
+
+    if (!error && !version)
+        error = CUDA_ERROR_INVALID_VALUE;
+    if (!error)
+        *version = SIM_VERSION;
+    return sim_leave(error);
+}
+
+/* ---- devices ---- */
+
+bool sim_device_valid(CUdevice device)
+{
+    return device >= 0 && device < sim.ngpus;
+}
+
+/* The node's boot id, so that all processes of a node agree and no two nodes do, and the device's ordinal. */
+CUuuid sim_uuid(int device)
+{
+    CUuuid uuid = {{0}};
+    uint64_t hash = 0xcbf29ce484222325u;
+    FILE *boot = fopen("/proc/sys/kernel/random/boot_id", "r");
+    int c;
+
+    while (boot && (c = fgetc(boot)) != EOF)
+        hash = (hash ^ (uint64_t)c) * 0x100000001b3u;
+    if (boot)
+        fclose(boot);
+    memcpy(uuid.bytes, "SIMU", 4);
+    memcpy(uuid.bytes + 4, &hash, 8);
+    memcpy(uuid.bytes + 12, &sim.physical[device], 4);
+    return uuid;
+}
+
+int sim_device_of(const CUuuid *uuid)
+{
+    for (int i = 0; i < sim.ngpus; i++) {
+        const CUuuid here = sim_uuid(i);
+
+        if (memcmp(&here, uuid, sizeof here) == 0)
+            return i;
+    }
+    return -1;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+    CUresult error = sim_enter(NEED_INIT);
+
+    if (!error && !count)
+        error = CUDA_ERROR_INVALID_VALUE;
+    if (!error)
+        *count = sim.ngpus;
+    return sim_leave(error);
+}
+
+/* Enters, and checks a device and the place for its answer. */
+static CUresult enter_device(CUdevice device, const void *answer)
+{
+    const CUresult error = sim_enter(NEED_INIT);
+
+    if (error)
+        return error;
+    if (!answer)
+        return CUDA_ERROR_INVALID_VALUE;
+    return sim_device_valid(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+    const CUresult error = enter_device(ordinal, device);
+
+    if (!error)
+        *device = ordinal;
+    return sim_leave(error);
+}
+
+CUresult cuDeviceGetName(char *name, int length, CUdevice device)
+{
+    CUresult error = enter_device(device, name);
+
+    if (!error && length <= 0)
+        error = CUDA_ERROR_INVALID_VALUE;
+    if (!error)
+        snprintf(name, (size_t)length, "Tutti simulated GPU (no hardware)");
+    return sim_leave(error);
+}
+
+CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
+{
+    const CUresult error = enter_device(device, uuid);
+
+    if (!error)
+        *uuid = sim_uuid(device);
+    return sim_leave(error);
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+    const CUresult error = enter_device(device, bytes);
+
+    if (!error)
+        *bytes = sim.memory;
+    return sim_leave(error);
+}
+
+static int attribute_of(CUdevice_attribute attribute, int device)
+{
+    switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        return 1024;
+    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+        return 32;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+        return 4;
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+        return 0x80 + sim.physical[device];
+    case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
+        return 2;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+        return 9;
+    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
+    case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    CUresult error = enter_device(device, value);
+
+    if (!error && (attribute == 0 || attribute >= 200))
+        error = CUDA_ERROR_INVALID_VALUE;
+    if (!error)
+        *value = attribute_of(attribute, device);
+    return sim_leave(error);
+}
+
+/* A domain that no machine has. */
+#define BUS_ID "51D0:%02X:00.0"
+
+CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device)
+{
+    CUresult error = enter_device(device, id);
+
+    if (!error && length <= 0)
+        error = CUDA_ERROR_INVALID_VALUE;
+    if (!error)
+        snprintf(id, (size_t)length, BUS_ID, attribute_of(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, device));
+    return sim_leave(error);
+}
+
+CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
+{
+    CUresult error = enter_device(0, device);
+    char here[16];
+
+    if (!error)
+        error = CUDA_ERROR_INVALID_DEVICE;
+    for (int i = 0; error == CUDA_ERROR_INVALID_DEVICE && id && i < sim.ngpus; i++) {
+        snprintf(here, sizeof here, BUS_ID, attribute_of(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, i));
+        if (strcmp(here, id) == 0) {
+            *device = i;
+            error = CUDA_SUCCESS;
+        }
+    }
+    return sim_leave(error);
+}
+
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
+{
+    CUresult error = enter_device(device, can);
+
+    if (!error && !sim_device_valid(peer))
+        error = CUDA_ERROR_INVALID_DEVICE;
+    if (!error)
+        *can = device != peer;
+    return sim_leave(error);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tutti's own kernels by name, from the list that also makes the GPU's: cuda/kernels.cu, compiled for the CPU. Their
+ * parameter is known, so each launch is held to what a GPU would allow: every operand has to lie, with all its elements,
+ * in memory that the device can reach. */
+#include "cuda/ops.h"
+#include "tests/simcuda/sim.h"
+
+#include <string.h>
+
+#define KERNEL(op, type)                                                                                               \
+    void tt_##op##_##type(struct tt_kernel_args args);                                                                 \
+    static void play_##op##_##type(const void *param, const struct simcuda_where *where)                               \
+    {                                                                                                                  \
+        (void)where; /* the kernel sees it as threadIdx and its kin */                                                 \
+        tt_##op##_##type(*(const struct tt_kernel_args *)param);                                                       \
+    }                                                                                                                  \
+    static unsigned reach_##op##_##type(const void *param, size_t *bytes)                                              \
+    {                                                                                                                  \
+        const struct tt_kernel_args *args = param;                                                                     \
+                                                                                                                       \
+        *bytes = args->n * sizeof(tt_elem_##type);                                                                     \
+        return 1 + (unsigned)args->k;                                                                                  \
+    }
+TT_EACH_KERNEL(KERNEL)
+
+static const struct kernel kernels[] = {
+#define ROW(op, type) {"tt_" #op "_" #type, sizeof(struct tt_kernel_args), play_##op##_##type, reach_##op##_##type},
+    TT_EACH_KERNEL(ROW)
+};
+
+const struct kernel *sim_kernel_built_in(const char *name)
+{
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+        if (strcmp(kernels[i].name, name) == 0)
+            return &kernels[i];
+    return NULL;
+}

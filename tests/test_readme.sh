@@ -1,0 +1,22 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The README's table of variables against the rows of coll/config.def: names, defaults and values must be the same. And what
+# it tells the reader to type must exist.
+set -eu
+top=${srcdir:-$(dirname "$0")/..}
+. "$top/tests/tap.sh"
+
+rows=$(sed -n 's/^TT_CONFIG([a-z_]*, "\([A-Z_]*\)", "\([^"]*\)", "\([^"]*\)".*/\1 \2 \3/p' "$top/coll/config.def" | sort)
+table=$(sed -n 's/^| `\(TUTTI[A-Z_]*\)` | `\([^`]*\)` | \(.*\) | .*/\1 \2 \3/p' "$top/README.md" |
+    sed 's/`//g; s/ or /|/g; s/, /|/g; s/a size/size/' | sort)
+
+ok "config.def has rows" test -n "$rows"
+same "the table of variables in README.md is that of coll/config.def" "$rows" "$table"
+for command in $(sed -n 's/^.*`tutti \([a-z][a-z]*\)[ `].*/\1/p' "$top/README.md" | sort -u); do
+    ok "README.md names tutti $command, which is in tools/commands.def" grep -q "^TT_COMMAND($command," "$top/tools/commands.def"
+done
+for action in build demo check; do
+    ok "README.md tells of ./bootstrap $action" grep -q "bootstrap $action" "$top/README.md"
+    ok "bootstrap knows $action" grep -q "^  $action  " "$top/bootstrap"
+done
+done_testing

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The `tutti` command as its user meets it: run it, read what it says, look at its exit status. It is ./tutti, or what
+ * TEST_TUTTI names. */
+#include <check.h>
+#include <ctype.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char said[1 << 20]; /* standard output and error of the last command */
+static char last[1024];
+
+/* Runs the shell command in which each @ stands for tutti; returns its exit status and leaves its words in said. */
+static int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int run(const char *format, ...)
+{
+    const char *tutti = getenv("TEST_TUTTI") ? getenv("TEST_TUTTI") : "./tutti";
+    char line[512], *to = last;
+    size_t got;
+    va_list args;
+    FILE *out;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    to += sprintf(to, "{ ");
+    for (const char *c = line; *c; c++)
+        to += *c == '@' ? sprintf(to, "%s", tutti) : sprintf(to, "%c", *c);
+    sprintf(to, "; } 2>&1");
+    out = popen(last, "r");
+    ck_assert_ptr_nonnull(out);
+    got = fread(said, 1, sizeof said - 1, out);
+    said[got] = '\0';
+    return WEXITSTATUS(pclose(out));
+}
+
+static int count(const char *words)
+{
+    int n = 0;
+
+    for (const char *at = said; (at = strstr(at, words)); at += strlen(words))
+        n++;
+    return n;
+}
+
+#define expect_status(expected, ...)                                                                                   \
+    do {                                                                                                               \
+        const int status_ = run(__VA_ARGS__);                                                                          \
+        ck_assert_msg(status_ == (expected), "%s\nexit status %d, expected %d; it said:\n%s", last, status_, expected, said); \
+    } while (0)
+
+#define expect_said(words) ck_assert_msg(strstr(said, words), "%s\nexpected \"%s\" in:\n%s", last, words, said)
+
+#define expect_count(words, n)                                                                                         \
+    ck_assert_msg(count(words) == (n), "%s\nexpected \"%s\" %d times, seen %d times in:\n%s", last, words, n,          \
+                  count(words), said)
+
+/* ---- draw ---- */
+
+START_TEST(ring_of_four_has_six_rounds)
+{
+    expect_status(0, "@ draw allreduce ring -n 4");
+    expect_said("6 rounds, 24 messages");
+    for (int k = 1; k <= 6; k++) {
+        char round[32];
+
+        snprintf(round, sizeof round, "\nround %d\n", k);
+        expect_count(round, 1);
+    }
+    expect_count(" -> ", 24);
+    expect_count(" reduce ", 12);
+    expect_count("RECV holds x0-3 (all)", 4);
+}
+END_TEST
+
+START_TEST(contributions_add_up)
+{
+    expect_status(0, "@ draw allreduce ring -n 3");
+    expect_count("(0+1)", 2); /* made at rank 1 in round 1, sent on in round 2 */
+    expect_status(0, "@ draw allgather ring -n 5 --count 2");
+    expect_count("RECV holds x0-9\n", 5);
+    expect_status(0, "@ draw alltoall pairwise -n 3");
+    expect_said("rank 2   RECV holds x0>2, x1>2, x2>2");
+}
+END_TEST
+
+START_TEST(in_place_reads_no_send_buffer)
+{
+    expect_status(0, "@ draw allreduce ring -n 4 --in-place");
+    expect_count("SEND", 0);
+    expect_count("RECV holds x0-3 (all)", 4);
+}
+END_TEST
+
+START_TEST(one_rank_shows_its_fences)
+{
+    expect_status(0, "@ draw allreduce ring -n 4 --rank 0");
+    expect_count("\n  send ", 6);
+    expect_count("\n  recv ", 6);
+    expect_count("\n  reduce ", 3);
+    expect_count("\n  fence ", 8);
+}
+END_TEST
+
+START_TEST(a_rotated_tree_starts_at_its_root)
+{
+    expect_status(0, "@ draw bcast binomial -n 8 --root 5");
+    expect_said("3 rounds, 7 messages");
+    expect_said("root 5");
+    expect_said("round 1\n   5 -> ");
+}
+END_TEST
+
+static const char *const collectives[] = {"allreduce", "reduce", "bcast", "allgather", "reduce_scatter",
+                                          "reduce_scatter_block", "alltoall", "gather", "scatter", "barrier"};
+
+/* The names behind a collective in what `tutti info` said, cut apart in place. Returns how many. */
+static int algorithms_of(const char *collective, char *line, size_t size, char **names, int max)
+{
+    char key[64];
+    const char *at;
+    int n = 0;
+
+    snprintf(key, sizeof key, "\n  %s ", collective);
+    expect_status(0, "@ info");
+    at = strstr(said, key);
+    ck_assert_ptr_nonnull(at);
+    snprintf(line, size, "%.*s", (int)strcspn(at + 1, "\n") - (int)strlen(key) + 1, at + strlen(key));
+    for (char *name = strtok(line, ", "); name && n < max; name = strtok(NULL, ", "))
+        names[n++] = name;
+    return n;
+}
+
+/* No message may carry what its sender does not have, whatever the algorithm and the number of ranks. */
+START_TEST(every_algorithm_can_be_drawn)
+{
+    char line[512], *names[32];
+    const int n = algorithms_of(collectives[_i], line, sizeof line, names, 32);
+
+    ck_assert_int_ge(n, 1);
+    for (int i = 0; i < n; i++)
+        for (int p = 1; p <= 8 && strcmp(names[i], "native"); p++) {
+            expect_status(0, "@ draw %s %s -n %d", collectives[_i], names[i], p);
+            expect_count("nothing", 0);
+            expect_status(0, "@ draw %s %s -n %d --in-place --count 5 -o /dev/null", collectives[_i], names[i], p);
+        }
+}
+END_TEST
+
+/* ---- SVG ---- */
+
+/* Reads one tag from just after its '<'; NULL when it is not well formed. Keeps the names of open elements in stack. */
+static const char *read_tag(const char *at, char stack[][16], int *depth)
+{
+    const bool closes = *at == '/';
+    char name[16] = "";
+    int n = 0;
+    bool quoted = false;
+
+    for (at += closes; isalnum((unsigned char)*at) && n < 15; at++)
+        name[n++] = *at;
+    for (; *at && (quoted || *at != '>'); at++) {
+        quoted ^= *at == '"';
+        if (*at == '<' || *at == '&')
+            return NULL;
+    }
+    if (n == 0 || *at != '>' || (closes && (*depth == 0 || strcmp(stack[*depth - 1], name))))
+        return NULL;
+    if (closes)
+        --*depth;
+    else if (at[-1] != '/')
+        strcpy(stack[(*depth)++], name);
+    return at + 1;
+}
+
+/* What must hold of any XML of our kind: tags nest, attributes are quoted, no stray < or &. */
+static bool well_formed(const char *at)
+{
+    char stack[16][16];
+    int depth = 0;
+
+    while (at && *at && depth < 15) {
+        if (*at == '<')
+            at = read_tag(at + 1, stack, &depth);
+        else if (*at == '&' && strncmp(at, "&lt;", 4) && strncmp(at, "&gt;", 4) && strncmp(at, "&amp;", 5))
+            return false;
+        else
+            at++;
+    }
+    return at && depth == 0;
+}
+
+static const char *const pictures[] = {
+    "allreduce ring -n 4", "allreduce ring -n 1", "alltoall pairwise -n 5", "bcast binomial -n 7 --root 3",
+    "barrier dissemination -n 4", "allgather direct -n 16", "reduce_scatter ring -n 3 --in-place",
+};
+
+START_TEST(pictures_are_well_formed)
+{
+    expect_status(0, "@ draw %s --svg -", pictures[_i]);
+    ck_assert_msg(strncmp(said, "<svg ", 5) == 0, "%s\nexpected <svg first, seen:\n%.200s", last, said);
+    ck_assert_msg(well_formed(said), "%s\nis not well-formed XML:\n%s", last, said);
+}
+END_TEST
+
+START_TEST(the_picture_of_a_ring_has_its_arrows)
+{
+    expect_status(0, "@ draw allreduce ring -n 4 --svg -");
+    expect_count("<path d=\"M", 6 * 4 * 2 + 12 + 1 + 2); /* shaft and head; a plus in each reduction; the legend's */
+    expect_count("<circle ", 12 + 1);
+    expect_said(">round 6<");
+    expect_said(">rank 3<");
+}
+END_TEST
+
+START_TEST(a_picture_goes_to_its_file)
+{
+    char file[] = "/tmp/tutti-test-XXXXXX";
+    const int fd = mkstemp(file);
+
+    ck_assert_int_ge(fd, 0);
+    expect_status(0, "@ draw allreduce ring -n 4 -o %s && cat %s", file, file);
+    close(fd);
+    unlink(file);
+    expect_said("</svg>");
+    expect_status(1, "@ draw allreduce ring -o /no/such/directory/x.svg");
+    expect_said("cannot write /no/such/directory/x.svg: No such file or directory");
+}
+END_TEST
+
+/* ---- explain ---- */
+
+static json_t *explain(const char *args)
+{
+    json_error_t error;
+    json_t *all;
+
+    expect_status(0, "@ explain %s --json", args);
+    all = json_loads(said, 0, &error);
+    ck_assert_msg(all != NULL, "%s\nis not JSON: line %d, %s\n%s", last, error.line, error.text, said);
+    return all;
+}
+
+static json_t *row(json_t *all, const char *algorithm)
+{
+    size_t i;
+    json_t *row;
+
+    json_array_foreach(json_object_get(all, "algorithms"), i, row)
+        if (strcmp(json_string_value(json_object_get(row, "name")), algorithm) == 0)
+            return row;
+    ck_abort_msg("%s\nhas no row for %s", last, algorithm);
+    return NULL;
+}
+
+static long long figure(json_t *row, const char *key)
+{
+    ck_assert_msg(json_is_integer(json_object_get(row, key)), "no figure %s", key);
+    return json_integer_value(json_object_get(row, key));
+}
+
+/* Costs by the textbook: 2(p-1) rounds, 2(p-1)/p n bytes sent, (p-1)/p n reduced. */
+START_TEST(ring_costs_what_the_textbook_says)
+{
+    static const int sizes[] = {1, 2, 4, 8, 64, 512};
+    const int p = sizes[_i];
+    const long long n = 1 << 20;
+    char args[64];
+    json_t *all, *ring;
+
+    snprintf(args, sizeof args, "allreduce -n %d --bytes 1M", p);
+    all = explain(args);
+    ring = row(all, "ring");
+    ck_assert_int_eq(figure(ring, "rounds"), 2 * (p - 1));
+    ck_assert_int_eq(figure(ring, "messages_per_rank"), 2 * (p - 1));
+    ck_assert_int_eq(figure(ring, "bytes_sent_per_rank"), 2 * (p - 1) * n / p);
+    ck_assert_int_eq(figure(ring, "bytes_received_per_rank"), 2 * (p - 1) * n / p);
+    ck_assert_int_eq(figure(ring, "bytes_reduced_per_rank"), (p - 1) * n / p);
+    json_decref(all);
+}
+END_TEST
+
+START_TEST(what_cannot_serve_says_why)
+{
+    json_t *all = explain("allreduce -n 4 --non-commutative");
+    json_t *ring = row(all, "ring");
+
+    ck_assert(json_is_false(json_object_get(ring, "feasible")));
+    ck_assert_str_eq(json_string_value(json_object_get(ring, "why_not")),
+                     "it folds operands out of rank order and the op does not commute");
+    ck_assert_str_ne(json_string_value(json_object_get(json_object_get(all, "chosen"), "name")), "ring");
+    json_decref(all);
+}
+END_TEST
+
+START_TEST(the_choice_is_marked_and_can_be_pinned)
+{
+    expect_status(0, "TUTTI_ALLREDUCE=native @ explain allreduce");
+    expect_said("* native");
+    expect_said("TUTTI_ALLREDUCE=NAME");
+    expect_status(0, "@ explain allreduce --bytes 64M");
+    expect_count("\n* ", 2); /* the row, and what the mark means */
+    ck_assert_msg(!strstr(said, "* native"), "nothing pins native, yet:\n%s", said);
+}
+END_TEST
+
+START_TEST(sizes_mean_what_people_mean)
+{
+    json_t *all = explain("bcast --bytes 64KB");
+
+    ck_assert_int_eq(figure(all, "bytes"), 64000);
+    json_decref(all);
+    all = explain("allreduce --bytes 64K --type double");
+    ck_assert_int_eq(figure(all, "count"), 8192);
+    json_decref(all);
+}
+END_TEST
+
+/* ---- errors ---- */
+
+static const struct {
+    const char *command;
+    int status;
+    const char *words[3];
+} errors[] = {
+    {"@ sing", 2, {"there is no command \"sing\"", "explain", "draw"}},
+    {"@", 2, {"Usage: tutti COMMAND"}},
+    {"@ draw allreduse ring", 2, {"there is no collective \"allreduse\"", "allreduce, reduce, bcast", "barrier"}},
+    {"@ draw allreduce rign", 2, {"there is no algorithm \"rign\" for allreduce", "ring", "native"}},
+    {"@ draw", 2, {"there is no collective \"\""}},
+    {"@ draw allreduce native", 1, {"native is not drawn"}},
+    {"@ draw allreduce ring -n 0", 2, {"-n wants a positive number, not \"0\""}},
+    {"@ draw allreduce ring -n 65", 2, {"up to 64 ranks"}},
+    {"@ draw allreduce ring --root 1", 2, {"allreduce has no root"}},
+    {"@ draw bcast binomial --root 4", 2, {"root 4 is not among 4 ranks"}},
+    {"@ draw allreduce ring --rank 4", 2, {"rank 4 is not among 4 ranks"}},
+    {"@ draw allreduce ring --op-noncommutative", 1, {"because it folds operands out of rank order"}},
+    {"@ explain allreduce --bytes lots", 2, {"--bytes wants a size such as", "not \"lots\""}},
+    {"@ explain allreduce --bytes 3", 2, {"3 bytes are no whole number of float"}},
+    {"@ explain allreduce --type quux", 2, {"there is no type \"quux\"", "double"}},
+    {"@ explain allreduce --op quux", 2, {"there is no op \"quux\"", "sum, prod"}},
+    {"@ explain allreduce --op maxloc", 2, {"maxloc has no meaning for float"}},
+    {"TUTTI_ALLREDUCE=rign @ explain allreduce", 1, {"rign", "ring"}},
+    {"@ help quux", 2, {"neither a command nor a collective", "allreduce", "explain"}},
+    {"@ run", 2, {"there is no command"}},
+    {"@ run true", 2, {"put -- before the command"}},
+    {"@ run --sim-gpus none -- true", 2, {"--sim-gpus wants a positive number, not \"none\""}},
+    {"@ run --set quux=1 -- true", 2, {"there is no variable TUTTI_QUUX", "TUTTI_EXPLAIN", "TUTTI_ALLREDUCE"}},
+    {"@ run --set allreduce -- true", 2, {"--set wants NAME=VALUE"}},
+    {"@ run --set allreduce=rign -- true", 2, {"rign", "ring"}},
+    {"@ run -- no-such-program", 127, {"there is no program no-such-program on the PATH"}},
+    {"@ run -- ./no-such-program", 127, {"there is no program ./no-such-program"}},
+};
+
+START_TEST(errors_say_what_and_what_to_do)
+{
+    const int status = run("%s", errors[_i].command);
+
+    ck_assert_msg(status == errors[_i].status, "%s\nexit status %d, expected %d; it said:\n%s", last, status,
+                  errors[_i].status, said);
+    for (int w = 0; w < 3 && errors[_i].words[w]; w++)
+        expect_said(errors[_i].words[w]);
+}
+END_TEST
+
+/* ---- run ---- */
+
+START_TEST(run_passes_the_exit_status_on)
+{
+    expect_status(0, "@ run -- true");
+    expect_status(7, "@ run -- sh -c 'exit 7'");
+}
+END_TEST
+
+START_TEST(run_sets_the_environment)
+{
+    expect_status(0, "LD_PRELOAD=libm.so.6 @ run --explain --set allreduce=ring -- env");
+    expect_said("\nTUTTI_EXPLAIN=1\n");
+    expect_said("\nTUTTI_ALLREDUCE=ring\n");
+    expect_said("/libtutti.so:libm.so.6\n");
+    expect_status(0, "@ run -- sh -c 'echo \"$1\"' - 'two  words'");
+    expect_said("two  words\n");
+}
+END_TEST
+
+START_TEST(simulated_is_said)
+{
+    expect_status(0, "@ run --sim-gpus 3 -- env");
+    expect_said("tutti run: 3 GPUs per node, SIMULATED on the CPU");
+    expect_said("\nTUTTI_SIM_GPUS=3\n");
+    expect_said("\nLD_LIBRARY_PATH=/");
+}
+END_TEST
+
+/* A launcher that says it is Open MPI's is one, for all that run can know. */
+static void write_launcher(const char *directory, const char *version)
+{
+    expect_status(0, "mkdir -p %s && printf '#!/bin/sh\\n[ \"$1\" = --version ] && echo \"%s\" && exit\\necho \"$*\"\\n' "
+                     ">%s/mpiexec && chmod +x %s/mpiexec", directory, version, directory, directory);
+}
+
+START_TEST(launchers_are_told_apart)
+{
+    char directory[] = "/tmp/tutti-test-XXXXXX";
+    bool ours_is_open;
+
+    expect_status(0, "@ info");
+    ours_is_open = strstr(said, "Open MPI (") != NULL;
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    write_launcher(directory, "mpiexec (OpenRTE) 4.1.4");
+    run("TUTTI_EXPLAIN=1 @ run -- %s/mpiexec -n 4 ./app", directory);
+    if (ours_is_open)
+        expect_said("-x TUTTI_EXPLAIN");
+    else
+        expect_said("program, mpiexec and Tutti must have the same MPI");
+    write_launcher(directory, "HYDRA build details:");
+    run("TUTTI_EXPLAIN=1 @ run -- %s/mpiexec -n 4 ./app", directory);
+    if (ours_is_open)
+        expect_said("program, mpiexec and Tutti must have the same MPI");
+    else
+        expect_said("-n 4 ./app\n");
+    expect_status(0, "rm -r %s", directory);
+}
+END_TEST
+
+START_TEST(a_runtime_inside_the_program_is_pointed_out)
+{
+    char file[] = "/tmp/tutti-test-XXXXXX";
+    const int fd = mkstemp(file);
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    expect_status(0, "{ cat /bin/true; echo cudaErrorCudartUnloading cuGetExportTable; } >%s; chmod +x %s", file, file);
+    expect_status(0, "@ run --sim-gpus 1 -- %s", file);
+    expect_said("has the CUDA runtime linked in");
+    expect_said("-cudart shared");
+    expect_status(0, "@ run --sim-gpus 1 -- true");
+    expect_count("linked in", 0);
+    unlink(file);
+}
+END_TEST
+
+/* ---- info, help ---- */
+
+START_TEST(every_collective_is_taught)
+{
+    expect_status(0, "@ help %s", collectives[_i]);
+    ck_assert_msg(!strstr(said, "(null)"), "a lesson is missing:\n%s", said);
+    expect_said("native");
+    expect_said("tutti explain");
+    expect_status(0, "@ info");
+    expect_said(collectives[_i]);
+}
+END_TEST
+
+START_TEST(info_tells_variables_and_what_was_found)
+{
+    expect_status(0, "TUTTI_EXPLAIN=1 TUTTI_BCAST=native @ info");
+    expect_said("TUTTI_EXPLAIN ");
+    expect_said("now 1");
+    expect_said("TUTTI_BCAST     now native");
+    expect_said("CUDA driver");
+    expect_said("GPU kernels");
+}
+END_TEST
+
+START_TEST(help_and_version)
+{
+    expect_status(0, "@ --version");
+    expect_said("tutti 0.");
+    expect_status(0, "@ --help");
+    expect_said("tutti run -- mpiexec");
+    expect_status(0, "@ help draw");
+    expect_said("Usage: tutti draw");
+    expect_status(0, "@ run --help");
+    expect_said("--sim-gpus");
+}
+END_TEST
+
+#define N(array) ((int)(sizeof(array) / sizeof *(array)))
+
+static TCase *draw_case(void)
+{
+    TCase *all = tcase_create("draw");
+
+    tcase_add_test(all, ring_of_four_has_six_rounds);
+    tcase_add_test(all, contributions_add_up);
+    tcase_add_test(all, in_place_reads_no_send_buffer);
+    tcase_add_test(all, one_rank_shows_its_fences);
+    tcase_add_test(all, a_rotated_tree_starts_at_its_root);
+    tcase_add_loop_test(all, every_algorithm_can_be_drawn, 0, N(collectives));
+    tcase_set_timeout(all, 60);
+    tcase_add_loop_test(all, pictures_are_well_formed, 0, N(pictures));
+    tcase_add_test(all, the_picture_of_a_ring_has_its_arrows);
+    tcase_add_test(all, a_picture_goes_to_its_file);
+    return all;
+}
+
+static TCase *explain_case(void)
+{
+    TCase *all = tcase_create("explain");
+
+    tcase_add_loop_test(all, ring_costs_what_the_textbook_says, 0, 6);
+    tcase_add_test(all, what_cannot_serve_says_why);
+    tcase_add_test(all, the_choice_is_marked_and_can_be_pinned);
+    tcase_add_test(all, sizes_mean_what_people_mean);
+    return all;
+}
+
+static TCase *run_case(void)
+{
+    TCase *all = tcase_create("run");
+
+    tcase_add_test(all, run_passes_the_exit_status_on);
+    tcase_add_test(all, run_sets_the_environment);
+    tcase_add_test(all, simulated_is_said);
+    tcase_add_test(all, launchers_are_told_apart);
+    tcase_add_test(all, a_runtime_inside_the_program_is_pointed_out);
+    return all;
+}
+
+static TCase *words_case(void)
+{
+    TCase *all = tcase_create("words");
+
+    tcase_add_loop_test(all, errors_say_what_and_what_to_do, 0, N(errors));
+    tcase_add_loop_test(all, every_collective_is_taught, 0, N(collectives));
+    tcase_add_test(all, info_tells_variables_and_what_was_found);
+    tcase_add_test(all, help_and_version);
+    return all;
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("tutti command");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, draw_case());
+    suite_add_tcase(suite, explain_case());
+    suite_add_tcase(suite, run_case());
+    suite_add_tcase(suite, words_case());
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
