@@ -97,23 +97,29 @@ enum isa {
 #define TABLE(isa, attribute, condition) [ISA_##isa] = {TT_TYPES(CELLS_OF, isa)},
 static const struct tt_cell cells[NISAS][TT_NTYPES][TT_NOPS] = {EACH_ISA(TABLE)};
 
-static enum isa choose_isa(void)
+static bool usable(enum isa isa)
 {
-#define CHOOSE(isa, attribute, condition)                                                                              \
-    if (condition)                                                                                                     \
-        return ISA_##isa;
-    EACH_ISA(CHOOSE)
-    return ISA_base;
+#define USABLE(isa_name, attribute, condition)                                                                         \
+    if (isa == ISA_##isa_name)                                                                                         \
+        return condition;
+    EACH_ISA(USABLE)
+    return false;
+}
+
+const struct tt_cell *tt_cell_nth(int nth, enum tt_type type, enum tt_op op)
+{
+    int isa = 0;
+
+    while (isa < NISAS && (!usable((enum isa)isa) || nth-- > 0))
+        isa++;
+    if (isa == NISAS || type >= TT_NTYPES || op >= TT_NOPS || !cells[isa][type][op].host)
+        return NULL;
+    return &cells[isa][type][op];
 }
 
 const struct tt_cell *tt_cell_find(enum tt_type type, enum tt_op op)
 {
-    const struct tt_cell *cell;
-
-    if (type >= TT_NTYPES || op >= TT_NOPS)
-        return NULL;
-    cell = &cells[choose_isa()][type][op];
-    return cell->host ? cell : NULL;
+    return tt_cell_nth(0, type, op);
 }
 
 /* ---- what the rows say ---- */

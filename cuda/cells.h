@@ -79,4 +79,8 @@ struct tt_cell {
 /* The cell, or NULL if the op has no meaning for the type. */
 const struct tt_cell *tt_cell_find(enum tt_type type, enum tt_op op);
 
+/* The same cell with host code for the nth best instruction set that this processor has, NULL if it has no more: so
+ * that a test meets all of them. tt_cell_find gives number 0. */
+const struct tt_cell *tt_cell_nth(int nth, enum tt_type type, enum tt_op op);
+
 #endif

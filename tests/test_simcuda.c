@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The simulated device is itself tested: what other tests conclude from it is worth no more than this. Each test runs in
- * a process of its own (Check forks), on a node of two devices, and finds no driver state left by another. Asynchrony is
- * shown with held streams, not with clocks. */
+/* The simulated device is itself tested: what other tests conclude from it is worth no more than this. Each test
+ * runs in a process of its own (Check forks), on a node of two devices, and finds no driver state left by another.
+ * Asynchrony is shown with held streams, not with clocks. */
 #include <check.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -155,7 +154,8 @@ END_TEST
 START_TEST(environment_is_read_strictly)
 {
     static const char *const bad[][2] = {{"TUTTI_SIM_GPUS", "two"}, {"TUTTI_SIM_GPUS", "65"}, {"TUTTI_SIM_GPUS", "-1"},
-                                         {"TUTTI_SIM_MEMORY", "8G"}, {"TUTTI_SIM_DELAY_US", "1.5"},
+                                         {"TUTTI_SIM_MEMORY", "8GB"}, {"TUTTI_SIM_MEMORY", "-8"},
+                                         {"TUTTI_SIM_DELAY_US", "1.5"},
                                          {"TUTTI_SIM_FAULT", "oom"}};
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -218,12 +218,12 @@ START_TEST(entry_points_by_name)
 }
 END_TEST
 
-static void ask_for_tables(void *path)
+static void ask_for_tables(void *errors)
 {
-    const void *table = path;
+    const void *table = errors;
     CUuuid id = {{0}};
 
-    dup2(open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+    dup2(fileno(errors), STDERR_FILENO);
     for (int i = 0; i < 2; i++)
         if (cuGetExportTable(&table, &id) != CUDA_ERROR_NOT_SUPPORTED || table)
             _exit(1);
@@ -231,12 +231,11 @@ static void ask_for_tables(void *path)
 
 START_TEST(a_runtime_linked_inside_is_told_so_once)
 {
-    char path[] = "/tmp/simcuda.XXXXXX", said[1024] = "";
-    const int fd = mkstemp(path);
+    char said[1024] = "";
+    FILE *errors = tmpfile();
 
-    ck_assert_int_eq(in_child(ask_for_tables, path), 0);
-    ck_assert_int_gt(read(fd, said, sizeof said - 1), 0);
-    unlink(path);
+    ck_assert_int_eq(in_child(ask_for_tables, errors), 0);
+    ck_assert_int_gt(pread(fileno(errors), said, sizeof said - 1, 0), 0);
     ck_assert_ptr_nonnull(strstr(said, "nvcc -cudart shared"));
     ck_assert_ptr_eq(strchr(said, '\n'), said + strlen(said) - 1);
 }
@@ -334,7 +333,7 @@ START_TEST(memory_is_limited)
     CUdeviceptr p, q;
     size_t available, total;
 
-    setenv("TUTTI_SIM_MEMORY", "64", 1);
+    setenv("TUTTI_SIM_MEMORY", "64M", 1);
     begin();
     OK(cuMemAlloc_v2(&p, 40 << 20));
     OK(cuMemGetInfo_v2(&available, &total));
@@ -634,6 +633,38 @@ START_TEST(the_default_stream_joins_blocking_streams_only)
 }
 END_TEST
 
+START_TEST(the_default_stream_does_not_wait_for_the_others)
+{
+    static int go;
+
+    begin();
+    const CUstream free = stream_of(CU_STREAM_NON_BLOCKING);
+    const CUdeviceptr p = device_memory(4);
+    OK(cuLaunchHostFunc(free, wait_for_go, &go));
+    OK(cuMemsetD32Async(p, 4, 1, NULL));
+    OK(cuStreamSynchronize(NULL));
+    ck_assert_int_eq(on_device(p), 4);
+    GIVES(cuStreamQuery(free), CUDA_ERROR_NOT_READY);
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+}
+END_TEST
+
+START_TEST(freeing_waits_for_all_work)
+{
+    begin();
+    const CUstream s = stream_of(CU_STREAM_NON_BLOCKING);
+    const CUdeviceptr p = device_memory(4);
+    void *const pinned = pinned_memory(4);
+    inject("delay:us=20000");
+    OK(cuMemsetD32Async(p, 4, 1, s));
+    OK(cuMemFree_v2(p));
+    OK(cuStreamQuery(s));
+    OK(cuMemsetD32Async(device_memory(4), 4, 1, s));
+    OK(cuMemFreeHost(pinned));
+    OK(cuStreamQuery(s));
+}
+END_TEST
+
 static void call_cuda(void *result)
 {
     CUdeviceptr p;
@@ -929,8 +960,9 @@ END_TEST
 
 START_TEST(a_fault_that_is_misspelt_is_refused)
 {
-    static const char *const bad[] = {"", "oom", "oom:after=", "oom:after=0", "oom:after=3x", "oom:before=3", "Oom:after=3",
-                                      "oom:after=-1", "hold:after=1", "hold;", "oom:after=1;nonsense", "delay:after=1"};
+    static const char *const bad[] = {"", "oom", "oom:after=", "oom:after=0", "oom:after=3x", "oom:before=3",
+                                      "Oom:after=3", "oom:after=-1", "hold:after=1", "hold;", "oom:after=1;nonsense",
+                                      "delay:after=1"};
 
     begin();
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -1198,14 +1230,16 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        nothing_before_init, devices_say_they_are_simulated, uuids_agree_between_processes, environment_is_read_strictly,
+        nothing_before_init, devices_say_they_are_simulated, uuids_agree_between_processes,
+        environment_is_read_strictly,
         a_forked_child_has_no_cuda, errors_have_names, entry_points_by_name, a_runtime_linked_inside_is_told_so_once,
         host_code_cannot_touch_device_memory, copies_move_bytes, copies_are_held_to_their_bounds,
         frees_take_what_was_allocated, memory_is_limited, fills_and_rectangles, managed_and_registered_memory,
         pointers_are_known_exactly, unknown_pointers, an_address_comes_back_as_another_buffer,
         work_is_not_done_when_the_call_returns, a_delay_delays, pageable_memory_is_staged, events_follow_the_stream,
         a_stream_waits_for_the_event_of_another, the_default_stream_joins_blocking_streams_only,
-        host_functions_may_not_call_cuda, stream_handles_are_checked, memory_in_the_order_of_a_stream,
+        the_default_stream_does_not_wait_for_the_others, freeing_waits_for_all_work, host_functions_may_not_call_cuda,
+        stream_handles_are_checked, memory_in_the_order_of_a_stream,
         contexts_stack_and_end, a_primary_context_has_one_handle_and_many_lives, kernels_of_the_test_run,
         the_kernels_of_tutti_run, a_kernel_cannot_touch_pageable_memory, a_kernel_of_tutti_keeps_its_bounds,
         another_devices_memory_needs_peer_access, faults_come_when_asked_for, a_context_can_be_lost,

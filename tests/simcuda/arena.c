@@ -39,8 +39,10 @@ static CUresult open_arena(void)
         return CUDA_SUCCESS;
     char *seen = reserve(), *real = reserve();
     arena.fd = memfd_create("tutti-simulated-gpu", MFD_CLOEXEC);
-    if (!seen || !real || arena.fd < 0)
+    if (!seen || !real || arena.fd < 0) {
+        sim_say("cannot reserve %zu GiB of address space (see ulimit -v)", 2 * RANGE >> 30);
         return CUDA_ERROR_OPERATING_SYSTEM;
+    }
     arena.base = (uintptr_t)seen;
     arena.delta = real - seen;
     return CUDA_SUCCESS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Contexts: their lives, and which one each thread is in. A context's struct is never freed, so that a handle that outlives
- * its context is told CUDA_ERROR_CONTEXT_IS_DESTROYED. A device's primary context keeps one handle for all its lives, as
- * on a real driver: only the id tells that the memory and streams of the one before are gone. */
+/* Contexts: their lives, and which one each thread is in. A context's struct is never freed, so that a handle that
+ * outlives its context is told CUDA_ERROR_CONTEXT_IS_DESTROYED. A device's primary context keeps one handle for
+ * all its lives, as on a real driver: only the id tells that the memory and streams of the one before are gone. */
 #include "tests/simcuda/sim.h"
 
 #include <stdlib.h>

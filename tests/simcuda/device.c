@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct sim sim = {.lock = PTHREAD_MUTEX_INITIALIZER, .progress = PTHREAD_COND_INITIALIZER};
+struct sim sim = {.lock = PTHREAD_MUTEX_INITIALIZER, .progress = PTHREAD_COND_INITIALIZER, .memory = (size_t)8 << 30};
 _Thread_local bool sim_in_callback;
 
 void sim_say(const char *format, ...)
@@ -48,6 +48,27 @@ static CUresult environment_number(const char *name, long low, long high, long *
     return CUDA_SUCCESS;
 }
 
+/* 512M, 8G: bytes of memory. */
+static CUresult environment_size(const char *name, size_t *value)
+{
+    static const char units[] = "KMGT";
+    const char *text = getenv(name), *unit;
+    char *end;
+    unsigned long long n;
+
+    if (!text || !*text)
+        return CUDA_SUCCESS;
+    errno = 0;
+    n = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    unit = n && *end ? strchr(units, *end) : NULL;
+    if (!n || errno || n >> 20 || (*end && (!unit || end[1]))) {
+        sim_say("%s=%s is not a size such as 512M or 8G", name, text);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *value = (size_t)n << (unit ? 10 * (unit - units + 1) : 0);
+    return CUDA_SUCCESS;
+}
+
 /* As the real one: ordinals up to the first that does not exist. */
 static void choose_visible(int present)
 {
@@ -69,11 +90,11 @@ static void choose_visible(int present)
 
 static CUresult start(void)
 {
-    long gpus = 1, mib = 8192, delay = 0;
+    long gpus = 1, delay = 0;
     CUresult error = environment_number("TUTTI_SIM_GPUS", 0, SIM_MAX_GPUS, &gpus);
 
     if (!error)
-        error = environment_number("TUTTI_SIM_MEMORY", 1, 1 << 20, &mib);
+        error = environment_size("TUTTI_SIM_MEMORY", &sim.memory);
     if (!error)
         error = environment_number("TUTTI_SIM_DELAY_US", 0, 60000000, &delay);
     if (!error)
@@ -83,7 +104,6 @@ static CUresult start(void)
     choose_visible((int)gpus);
     if (!sim.ngpus)
         return CUDA_ERROR_NO_DEVICE;
-    sim.memory = (size_t)mib << 20;
     if (delay)
         sim.fault.delay_us = (unsigned long)delay;
     if (getrandom(&sim.nonce, sizeof sim.nonce, 0) != (ssize_t)sizeof sim.nonce)

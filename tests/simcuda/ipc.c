@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory of another process. A handle says which process, which open file of its, where in it, and which stamp the span's
- * header page must carry: freeing wipes the page, so a stale handle is refused. The file is reached through
+/* Memory of another process. A handle says which process, which open file of its, where in it, and which stamp the
+ * span's header page must carry: freeing wipes the page, so a stale handle is refused. The file is reached through
  * /proc/PID/fd, which leaves nothing behind and needs no more than the same user. */
 #include "tests/simcuda/sim.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tutti's own kernels by name, from the list that also makes the GPU's: cuda/kernels.cu, compiled for the CPU. Their
- * parameter is known, so each launch is held to what a GPU would allow: every operand has to lie, with all its elements,
- * in memory that the device can reach. */
+/* Tutti's own kernels by name, from the list that also makes the GPU's: cuda/kernels.cu, compiled for the CPU.
+ * Their parameter is known, so each launch is held to what a GPU would allow: every operand has to lie, with all
+ * its elements, in memory that the device can reach. */
 #include "cuda/ops.h"
 #include "tests/simcuda/sim.h"
 

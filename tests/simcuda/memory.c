@@ -196,7 +196,8 @@ static struct block *whole_block(uintptr_t address, enum block_kind low, enum bl
     return b && b->at == address && b->kind >= low && b->kind <= high ? b : NULL;
 }
 
-/* The work of any context may be using it. A context may end meanwhile, and the block with it: it is looked up again. */
+/* The work of any context may be using it. A context may end meanwhile and take the block with
+ * it, so it is looked up again. */
 static CUresult free_block(uintptr_t address, enum block_kind low, enum block_kind high, unsigned long long *counter)
 {
     struct block *b = whole_block(address, low, high);
@@ -273,8 +274,8 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 
 static CUresult host_alloc(size_t bytes, enum block_kind kind, unsigned flags, uintptr_t *address)
 {
-    struct block b = {.bytes = bytes, .kind = kind, .ctx = sim_current(), .device = sim_current()->device, .flags = flags,
-                      .mapped = (bytes + PAGE - 1) / PAGE * PAGE};
+    struct block b = {.bytes = bytes, .kind = kind, .flags = flags, .ctx = sim_current(),
+                      .device = sim_current()->device, .mapped = (bytes + PAGE - 1) / PAGE * PAGE};
     CUresult error;
     void *p = mmap(NULL, b.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Words for result codes, and entry points by name. Both come from the rows; the text of an error is its own name in
- * lower case words, which says as much as the real one's sentence. cuGetExportTable is asked for by a CUDA runtime that is
- * linked into the program: it goes behind the driver API, which cannot be simulated, and the person is told the way out. */
+/* Words for result codes, and entry points by name. Both come from the rows; the text of an error is its own name
+ * in lower case words, which says as much as the real one's sentence. cuGetExportTable is asked for by a CUDA
+ * runtime that is linked into the program: it goes behind the driver API, which cannot be simulated, and the
+ * person is told the way out. */
 #include "tests/simcuda/sim.h"
 
 #include <ctype.h>

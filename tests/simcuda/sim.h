@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The simulated device from inside. One lock guards all state, so that every rule can be read in one place and the
- * thread sanitizer has nothing to say; it is never held while memory is copied or a kernel runs. Every entry point of the
- * driver API is: sim_enter, the work, return sim_leave. What a program may see of a handle after its end is
+ * thread sanitizer has nothing to say; it is never held while memory is copied or a kernel runs. Every entry point
+ * of the driver API is: sim_enter, the work, return sim_leave. What a program may see of a handle after its end is
  * refused, not undefined: handles are looked up, never trusted. */
 #ifndef SIM_H
 #define SIM_H

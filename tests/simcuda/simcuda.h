@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a test may ask of the simulated device. These functions live in its libcuda.so.1 beside the driver API; a program
- * that is not linked with it finds them with dlsym. They need no context, count as no driver call and may be called
- * at any time.
+/* What a test may ask of the simulated device. These functions live in its libcuda.so.1 beside the driver API; a
+ * program that is not linked with it finds them with dlsym. They need no context, count as no driver call and may be
+ * called at any time.
  *
  * The environment it reads, at cuInit, strictly:
  *   TUTTI_SIM_GPUS=N       devices of the node, 0 to 64, 1 by default; CUDA_VISIBLE_DEVICES picks among them
- *   TUTTI_SIM_MEMORY=N     MiB of memory of each device, 8192 by default
+ *   TUTTI_SIM_MEMORY=SIZE  memory of each device, such as 512M; 8G by default
  *   TUTTI_SIM_DELAY_US=N   each piece of asynchronous work takes at least this long
  *   TUTTI_SIM_FAULT=SPEC   as simcuda_inject
  */

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The room cuda/ over the simulated driver: what a pointer is, places and their scratch, queues that do not wait,
+ * kernels, failures as words, contexts that vanish. Costs are asserted with the simulator's counters. The driver is loaded by
+ * the test itself, as a program would, and late: libcuda.so.1 must be where the loader finds it. Each test runs in a
+ * process of its own (Check forks). */
+#include <check.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/cuda_abi.h"
+#include "cuda/dev.h"
+#include "cuda/inside.h"
+#include "tests/simcuda/simcuda.h"
+
+enum { QUEUE = TT_WITHIN, N = 1000 };
+
+/* The program's own view of the driver. */
+static struct {
+#define TT_DRIVER(name, symbol, need, params) CUresult(*name) params;
+#include "cuda/driver.def"
+#define TT_DRIVER(name, symbol, need, params) CUresult(*name) params;
+#include "tests/simcuda/driver_more.def"
+    void (*counters)(struct simcuda_counters *counters);
+    int (*inject)(const char *spec);
+    void *(*alias)(const void *device_ptr);
+} cu;
+
+static void load_driver(void)
+{
+    void *handle = dlopen("libcuda.so.1", RTLD_NOW);
+
+    ck_assert_msg(handle != NULL, "%s", dlerror());
+#define TT_DRIVER(name, symbol, need, params) *(void **)&cu.name = dlsym(handle, #symbol);
+#include "cuda/driver.def"
+#define TT_DRIVER(name, symbol, need, params) *(void **)&cu.name = dlsym(handle, #symbol);
+#include "tests/simcuda/driver_more.def"
+    *(void **)&cu.counters = dlsym(handle, "simcuda_counters");
+    *(void **)&cu.inject = dlsym(handle, "simcuda_inject");
+    *(void **)&cu.alias = dlsym(handle, "simcuda_alias");
+    ck_assert_msg(cu.counters && cu.inject && cu.alias, "libcuda.so.1 is not the simulated device");
+}
+
+#define OK(call) ck_assert_int_eq(call, CUDA_SUCCESS)
+#define TT_OK(call) ck_assert_msg((call) == 0, "%s", tt_fault())
+
+static CUcontext begin(void)
+{
+    CUcontext context;
+
+    load_driver();
+    OK(cu.cuInit(0));
+    OK(cu.cuDevicePrimaryCtxRetain(&context, 0));
+    OK(cu.cuCtxSetCurrent(context));
+    return context;
+}
+
+static void *device_memory(size_t bytes)
+{
+    CUdeviceptr at;
+
+    OK(cu.cuMemAlloc(&at, bytes));
+    return (void *)(uintptr_t)at;
+}
+
+static struct tt_mem where(const void *p)
+{
+    struct tt_mem mem;
+
+    TT_OK(tt_mem_where(p, &mem));
+    return mem;
+}
+
+static struct tt_place *place_at(const void *p)
+{
+    const struct tt_mem mem = where(p);
+    struct tt_place *place = tt_place_of(&mem);
+
+    ck_assert_msg(place != NULL, "%s", tt_fault());
+    return place;
+}
+
+/* A place on device 0, entered. */
+static struct tt_place *enter_place(void)
+{
+    struct tt_place *place;
+
+    begin();
+    place = place_at(device_memory(16));
+    TT_OK(place->dev->enter(place));
+    return place;
+}
+
+static struct simcuda_counters count(void)
+{
+    struct simcuda_counters c;
+
+    cu.counters(&c);
+    return c;
+}
+
+static int wait_for(struct tt_place *place, int queue)
+{
+    int done;
+
+    while ((done = place->dev->poll(place, queue)) == 0)
+        continue;
+    return done;
+}
+
+/* ---- pointers ---- */
+
+START_TEST(without_a_driver_everything_is_host_memory)
+{
+    int x = 0;
+
+    ck_assert_int_eq(where(&x).kind, TT_MEM_HOST);
+    ck_assert_int_eq(where(NULL).kind, TT_MEM_HOST);
+    ck_assert_msg(!dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "a pointer query has loaded the driver");
+}
+END_TEST
+
+START_TEST(a_driver_loaded_late_is_noticed)
+{
+    int x = 0;
+
+    ck_assert_int_eq(where(&x).kind, TT_MEM_HOST);
+    load_driver();
+    ck_assert_int_eq(where(&x).kind, TT_MEM_HOST); /* loaded but not initialised */
+    begin();
+    ck_assert_int_eq(where(device_memory(64)).kind, TT_MEM_DEVICE);
+}
+END_TEST
+
+START_TEST(each_kind_of_memory_is_told)
+{
+    CUcontext context = begin();
+    void *device = device_memory(100), *pinned;
+    CUdeviceptr managed;
+    int x = 0;
+
+    OK(cu.cuMemHostAlloc(&pinned, 100, 0));
+    OK(cu.cuMemAllocManaged(&managed, 100, CU_MEM_ATTACH_GLOBAL));
+    ck_assert_int_eq(where(&x).kind, TT_MEM_HOST);
+    ck_assert_int_eq(where(pinned).kind, TT_MEM_PINNED);
+    ck_assert_int_eq(where((void *)(uintptr_t)managed).kind, TT_MEM_MANAGED);
+    ck_assert_int_eq(where((char *)device + 99).kind, TT_MEM_DEVICE);
+    ck_assert_int_eq(where(device).device, 0);
+    ck_assert_ptr_eq(where(device).context, context);
+    ck_assert_int_eq(where(pinned).device, -1);
+}
+END_TEST
+
+START_TEST(a_pointer_query_is_one_driver_call)
+{
+    struct simcuda_counters before, after;
+    int x = 0;
+
+    begin();
+    where(&x);
+    before = count();
+    where(&x);
+    after = count();
+    ck_assert_uint_eq(after.pointer_queries - before.pointer_queries, 1);
+    ck_assert_uint_eq(after.calls - before.calls, 1);
+}
+END_TEST
+
+START_TEST(a_broken_context_is_never_taken_for_host_memory)
+{
+    struct tt_place *place = enter_place();
+    struct tt_mem mem;
+    int x = 0;
+    void *a = place->dev->take(place, 64), *b = place->dev->take(place, 64);
+
+    ck_assert_int_eq(cu.inject("sticky:after=1"), 0);
+    (void)place->dev->copy(place, QUEUE, a, b, 64);
+    ck_assert_int_eq(wait_for(place, QUEUE), -1);
+    ck_assert_ptr_nonnull(strstr(tt_fault(), "CUDA_ERROR_ILLEGAL_ADDRESS"));
+    ck_assert_int_eq(tt_mem_where(&x, &mem), -1);
+    ck_assert_ptr_nonnull(strstr(tt_fault(), "CUDA_ERROR_ILLEGAL_ADDRESS"));
+}
+END_TEST
+
+/* ---- places ---- */
+
+START_TEST(a_place_is_a_context)
+{
+    CUcontext second;
+    void *a, *b, *elsewhere, *pinned;
+    int x = 0;
+
+    begin();
+    a = device_memory(16), b = device_memory(16);
+    OK(cu.cuMemHostAlloc(&pinned, 100, 0));
+    OK(cu.cuCtxCreate(&second, 0, 0));
+    elsewhere = device_memory(16);
+    ck_assert_ptr_eq(place_at(a), place_at(b));
+    ck_assert_ptr_ne(place_at(a), place_at(elsewhere));
+    ck_assert_ptr_eq(place_at(pinned), place_at(&x));
+    ck_assert_str_eq(place_at(a)->dev->name, "cuda");
+    ck_assert_str_eq(place_at(&x)->dev->name, "host");
+}
+END_TEST
+
+/* Enters, works, leaves, and finds the thread's context as before. */
+static void visit(struct tt_place *place, void *a, void *b)
+{
+    const CUcontext its = where(a).context;
+    CUcontext before, inside, after;
+
+    OK(cu.cuCtxGetCurrent(&before));
+    TT_OK(place->dev->enter(place));
+    OK(cu.cuCtxGetCurrent(&inside));
+    TT_OK(place->dev->copy(place, QUEUE, a, b, 64));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    place->dev->leave(place);
+    OK(cu.cuCtxGetCurrent(&after));
+    ck_assert_ptr_eq(inside, its);
+    ck_assert_ptr_eq(after, before);
+}
+
+/* With another context current, and with none; no context is made for it. */
+START_TEST(the_callers_context_is_left_as_it_was)
+{
+    CUcontext second, popped;
+    void *a, *b;
+    struct tt_place *place;
+    unsigned long long contexts;
+
+    begin();
+    a = device_memory(64), b = device_memory(64);
+    place = place_at(a);
+    OK(cu.cuCtxCreate(&second, 0, 0));
+    contexts = count().contexts;
+    visit(place, a, b);
+    while (cu.cuCtxPopCurrent(&popped) == CUDA_SUCCESS)
+        continue;
+    visit(place, a, b);
+    ck_assert_uint_eq(count().contexts, contexts);
+}
+END_TEST
+
+/* Memory of a stream-ordered pool may belong to no context: then it is served by the caller's. */
+START_TEST(memory_without_a_context_is_at_home_on_its_device)
+{
+    CUcontext context = begin();
+    const struct tt_mem pooled = {TT_MEM_DEVICE, 0, NULL}, other = {TT_MEM_DEVICE, 1, NULL};
+    const struct tt_mem its = {TT_MEM_DEVICE, 0, context};
+
+    ck_assert_ptr_nonnull(tt_place_of(&pooled));
+    ck_assert_ptr_eq(tt_place_of(&pooled), tt_place_of(&its));
+    ck_assert_ptr_null(tt_place_of(&other));
+    ck_assert_ptr_nonnull(strstr(tt_fault(), "device 1"));
+}
+END_TEST
+
+START_TEST(a_context_that_is_gone_is_no_error_at_close)
+{
+    CUcontext doomed;
+    struct tt_place *place;
+
+    begin();
+    OK(cu.cuCtxCreate(&doomed, 0, 0));
+    place = place_at(device_memory(16));
+    TT_OK(place->dev->enter(place));
+    place->dev->give(place, place->dev->take(place, 4096));
+    place->dev->give(place, place->dev->take_pinned(place, 4096));
+    TT_OK(place->dev->copy(place, QUEUE, place->dev->take(place, 8), place->dev->take(place, 8), 8));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    place->dev->leave(place);
+    OK(cu.cuCtxDestroy(doomed));
+    tt_places_close();
+}
+END_TEST
+
+/* A reset primary context has the same handle and another life: what the first one owned must not be used. */
+START_TEST(a_reset_context_is_another_place)
+{
+    struct tt_place *old = enter_place(), *new;
+    void *scratch = old->dev->take(old, 4096);
+    struct simcuda_counters before;
+
+    old->dev->give(old, scratch);
+    old->dev->leave(old);
+    OK(cu.cuDevicePrimaryCtxReset(0));
+    begin();
+    new = place_at(device_memory(16));
+    ck_assert_ptr_ne(old, new);
+    TT_OK(new->dev->enter(new));
+    before = count();
+    ck_assert_ptr_nonnull(new->dev->take(new, 4096));
+    ck_assert_uint_eq(count().device_allocs - before.device_allocs, 1);
+    new->dev->leave(new);
+    tt_places_close();
+}
+END_TEST
+
+START_TEST(close_gives_everything_back)
+{
+    struct tt_place *place = enter_place();
+    const struct simcuda_counters before = count();
+    struct simcuda_counters after;
+
+    place->dev->give(place, place->dev->take(place, 4096));
+    place->dev->give(place, place->dev->take(place, 1 << 20));
+    place->dev->give(place, place->dev->take_pinned(place, 4096));
+    place->dev->leave(place);
+    tt_places_close();
+    after = count();
+    ck_assert_uint_eq(after.device_allocs - before.device_allocs, 1 + 1);
+    ck_assert_uint_eq(after.device_frees - before.device_frees, 2);
+    ck_assert_uint_eq(after.pinned_frees - before.pinned_frees, 1);
+}
+END_TEST
+
+/* ---- scratch ---- */
+
+START_TEST(scratch_given_back_is_taken_again_without_a_driver_call)
+{
+    struct tt_place *place = enter_place();
+    void *block = place->dev->take(place, 100000), *pinned = place->dev->take_pinned(place, 100000);
+    struct simcuda_counters before;
+
+    ck_assert_msg(block && pinned, "%s", tt_fault());
+    place->dev->give(place, block);
+    place->dev->give(place, pinned);
+    place->dev->give(place, NULL);
+    before = count();
+    ck_assert_ptr_eq(place->dev->take(place, 99999), block);
+    ck_assert_ptr_eq(place->dev->take_pinned(place, 1), pinned);
+    ck_assert_uint_eq(count().calls, before.calls);
+    ck_assert_ptr_ne(place->dev->take(place, 8), block);
+}
+END_TEST
+
+START_TEST(unused_scratch_is_bounded)
+{
+    struct tt_place *place = enter_place();
+    const size_t size = TT_POOL_IDLE / 4;
+    const struct simcuda_counters before = count();
+    void *blocks[7];
+
+    for (int i = 0; i < 7; i++)
+        blocks[i] = place->dev->take(place, size);
+    for (int i = 0; i < 7; i++)
+        place->dev->give(place, blocks[i]);
+    ck_assert_uint_eq(count().device_frees - before.device_frees, 3);
+    ck_assert_ptr_eq(place->dev->take(place, size), blocks[6]);
+}
+END_TEST
+
+START_TEST(a_failed_allocation_gives_up_unused_scratch_and_tries_again)
+{
+    struct tt_place *place = enter_place();
+    const struct simcuda_counters before = count();
+
+    place->dev->give(place, place->dev->take(place, 4096));
+    ck_assert_int_eq(cu.inject("oom:after=1"), 0);
+    ck_assert_msg(place->dev->take(place, 1 << 20) != NULL, "%s", tt_fault());
+    ck_assert_uint_eq(count().device_frees - before.device_frees, 1);
+}
+END_TEST
+
+START_TEST(out_of_memory_is_said_in_words)
+{
+    struct tt_place *place = enter_place();
+
+    ck_assert_ptr_null(place->dev->take(place, (size_t)1 << 40));
+    ck_assert_str_eq(tt_fault(), "cuMemAlloc of 1099511627776 bytes: out of memory (CUDA_ERROR_OUT_OF_MEMORY)");
+}
+END_TEST
+
+/* ---- queues ---- */
+
+START_TEST(copies_do_not_wait_and_queues_are_separate)
+{
+    struct tt_place *place = enter_place();
+    char *device = place->dev->take(place, 4096), *up = place->dev->take_pinned(place, 4096);
+    char *down = place->dev->take_pinned(place, 4096);
+    const struct simcuda_counters before = count();
+
+    memset(up, 7, 4096);
+    memset(down, 0, 4096);
+    ck_assert_int_eq(cu.inject("hold"), 0);
+    TT_OK(place->dev->copy(place, TT_UP, device, up, 4096));
+    ck_assert_int_eq(place->dev->poll(place, TT_UP), 0);
+    ck_assert_int_eq(place->dev->poll(place, TT_DOWN), 1);
+    ck_assert_int_eq(cu.inject("release"), 0);
+    ck_assert_int_eq(wait_for(place, TT_UP), 1);
+    TT_OK(place->dev->copy(place, TT_DOWN, down, device, 4096));
+    ck_assert_int_eq(wait_for(place, TT_DOWN), 1);
+    ck_assert_mem_eq(down, up, 4096);
+    ck_assert_uint_eq(count().syncs, before.syncs);
+    ck_assert_uint_eq(count().bytes[SIMCUDA_H2D] - before.bytes[SIMCUDA_H2D], 4096);
+    ck_assert_uint_eq(count().bytes[SIMCUDA_D2H] - before.bytes[SIMCUDA_D2H], 4096);
+    ck_assert_uint_eq(count().streams - before.streams, 2);
+}
+END_TEST
+
+/* ---- reductions ---- */
+
+/* dst = a + b + c on the device, in place of b, in one launch; bit for bit what the host computes. */
+START_TEST(a_reduction_is_one_launch_and_equals_the_hosts)
+{
+    struct tt_place *place = enter_place();
+    const struct tt_cell *cell = tt_cell_find(TT_TYPE_f32, TT_OP_sum);
+    float host[3][N], expected[N], *device[3];
+    const void *src[3], *host_src[3] = {host[0], host[1], host[2]};
+    unsigned long long launches;
+
+    for (int j = 0; j < 3; j++) {
+        src[j] = device[j] = place->dev->take(place, sizeof host[j]);
+        for (int i = 0; i < N; i++)
+            ((float *)cu.alias(device[j]))[i] = host[j][i] = (float)(i * 3 + j) / 7;
+    }
+    cell->host(expected, host_src, 3, N);
+    ck_assert(place->dev->reduces(place, cell));
+    launches = count().launches;
+    TT_OK(place->dev->reduce(place, QUEUE, cell, device[1], src, 3, N));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    ck_assert_mem_eq(cu.alias(device[1]), expected, sizeof expected);
+    ck_assert_uint_eq(count().launches - launches, 1);
+    TT_OK(place->dev->reduce(place, QUEUE, cell, device[1], src, 3, 0));
+    ck_assert_uint_eq(count().launches - launches, 1);
+}
+END_TEST
+
+START_TEST(every_kernel_can_be_launched)
+{
+    struct tt_place *place = enter_place();
+    void *block = place->dev->take(place, 4096);
+    const void *src[2] = {block, block};
+
+    for (int type = 0; type < TT_NTYPES; type++)
+        for (int op = 0; op < TT_NOPS; op++) {
+            const struct tt_cell *cell = tt_cell_find((enum tt_type)type, (enum tt_op)op);
+
+            if (cell && place->dev->reduces(place, cell))
+                TT_OK(place->dev->reduce(place, QUEUE, cell, block, src, 2, 100));
+        }
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    ck_assert(!place->dev->reduces(place, tt_cell_find(TT_TYPE_f80, TT_OP_sum)));
+}
+END_TEST
+
+START_TEST(a_misaligned_buffer_is_refused_before_it_breaks_the_context)
+{
+    struct tt_place *place = enter_place();
+    char *block = place->dev->take(place, 4096);
+    const void *src[2] = {block, block + 2};
+
+    ck_assert_int_eq(place->dev->reduce(place, QUEUE, tt_cell_find(TT_TYPE_f32, TT_OP_sum), block, src, 2, 10), -1);
+    ck_assert_ptr_nonnull(strstr(tt_fault(), "aligned to 4 bytes"));
+}
+END_TEST
+
+/* ---- the host as a place, and the look ---- */
+
+START_TEST(the_host_is_a_place_like_any_other)
+{
+    int a[N] = {0}, b[N];
+    const void *src[2] = {a, b};
+    struct tt_place *place = place_at(a);
+    int *sum = place->dev->take(place, sizeof a);
+
+    for (int i = 0; i < N; i++)
+        a[i] = i, b[i] = 2 * i;
+    TT_OK(place->dev->enter(place));
+    TT_OK(place->dev->reduce(place, QUEUE, tt_cell_find(TT_TYPE_i32, TT_OP_sum), sum, src, 2, N));
+    TT_OK(place->dev->copy(place, QUEUE, b, sum, sizeof b));
+    ck_assert_int_eq(place->dev->poll(place, QUEUE), 1);
+    ck_assert_int_eq(b[N - 1], 3 * (N - 1));
+    place->dev->give(place, sum);
+    ck_assert_ptr_eq(place->dev->take_pinned(place, 8), sum);
+    place->dev->leave(place);
+    tt_places_close();
+}
+END_TEST
+
+START_TEST(the_look_says_that_it_is_simulated)
+{
+    const struct tt_driver_info info = tt_driver_look();
+
+    ck_assert_msg(info.version > 0, "%s", info.why_not);
+    ck_assert(info.simulated);
+    ck_assert_int_eq(info.devices, 2);
+    ck_assert_ptr_nonnull(strstr(info.first, "simulated"));
+}
+END_TEST
+
+static TCase *everything(void)
+{
+    TCase *all = tcase_create("driver");
+
+    tcase_add_test(all, without_a_driver_everything_is_host_memory);
+    tcase_add_test(all, a_driver_loaded_late_is_noticed);
+    tcase_add_test(all, each_kind_of_memory_is_told);
+    tcase_add_test(all, a_pointer_query_is_one_driver_call);
+    tcase_add_test(all, a_broken_context_is_never_taken_for_host_memory);
+    tcase_add_test(all, a_place_is_a_context);
+    tcase_add_test(all, the_callers_context_is_left_as_it_was);
+    tcase_add_test(all, memory_without_a_context_is_at_home_on_its_device);
+    tcase_add_test(all, a_context_that_is_gone_is_no_error_at_close);
+    tcase_add_test(all, a_reset_context_is_another_place);
+    tcase_add_test(all, close_gives_everything_back);
+    tcase_add_test(all, scratch_given_back_is_taken_again_without_a_driver_call);
+    tcase_add_test(all, unused_scratch_is_bounded);
+    tcase_add_test(all, a_failed_allocation_gives_up_unused_scratch_and_tries_again);
+    tcase_add_test(all, out_of_memory_is_said_in_words);
+    tcase_add_test(all, copies_do_not_wait_and_queues_are_separate);
+    tcase_add_test(all, a_reduction_is_one_launch_and_equals_the_hosts);
+    tcase_add_test(all, every_kernel_can_be_launched);
+    tcase_add_test(all, a_misaligned_buffer_is_refused_before_it_breaks_the_context);
+    tcase_add_test(all, the_host_is_a_place_like_any_other);
+    tcase_add_test(all, the_look_says_that_it_is_simulated);
+    return all;
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("driver");
+    SRunner *runner;
+    int failed;
+
+    setenv("TUTTI_SIM_GPUS", "2", 1);
+    suite_add_tcase(suite, everything());
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
