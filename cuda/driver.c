@@ -71,6 +71,11 @@ const struct tt_driver *tt_driver_find(void)
     return atomic_load(&found);
 }
 
+bool tt_driver_present(void)
+{
+    return tt_driver_find();
+}
+
 int tt_driver_check(const struct tt_driver *d, CUresult result, const char *format, ...)
 {
     const char *name = NULL, *text = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The room cuda/ over the simulated driver: what a pointer is, places and their scratch, queues that do not wait,
- * kernels, failures as words, contexts that vanish. Costs are asserted with the simulator's counters. The driver is loaded by
- * the test itself, as a program would, and late: libcuda.so.1 must be where the loader finds it. Each test runs in a
- * process of its own (Check forks). */
+ * kernels, failures as words, contexts that vanish. Costs are asserted with the simulator's counters. The driver is
+ * loaded by the test itself, as a program would, and late: libcuda.so.1 must be where the loader finds it. Each test
+ * runs in a process of its own (Check forks). */
 #include <check.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -114,6 +114,7 @@ START_TEST(without_a_driver_everything_is_host_memory)
 {
     int x = 0;
 
+    ck_assert(!tt_driver_present());
     ck_assert_int_eq(where(&x).kind, TT_MEM_HOST);
     ck_assert_int_eq(where(NULL).kind, TT_MEM_HOST);
     ck_assert_msg(!dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "a pointer query has loaded the driver");
@@ -126,6 +127,7 @@ START_TEST(a_driver_loaded_late_is_noticed)
 
     ck_assert_int_eq(where(&x).kind, TT_MEM_HOST);
     load_driver();
+    ck_assert(tt_driver_present());
     ck_assert_int_eq(where(&x).kind, TT_MEM_HOST); /* loaded but not initialised */
     begin();
     ck_assert_int_eq(where(device_memory(64)).kind, TT_MEM_DEVICE);
