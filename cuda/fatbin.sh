@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the device kernels: fatbin.sh OUT. Machine code for those of the GPUs below that this nvcc knows, and PTX of the
-# last of them for GPUs that are newer. A fused multiply-add would round differently from the host: -fmad=false.
-# Costs about 35 seconds of one core, 650 KB. Environment: NVCC, srcdir.
+# Builds the device kernels: fatbin.sh OUT. Machine code for those of the GPUs below that this nvcc knows, and PTX of
+# the last of them for GPUs that are newer. A fused multiply-add would round differently from the host: -fmad=false.
+# Costs about a minute of one core, and 650 KB. Environment: NVCC, srcdir.
 set -eu
 
 NVCC=${NVCC:-nvcc}
