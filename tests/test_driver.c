@@ -400,7 +400,8 @@ START_TEST(copies_do_not_wait_and_queues_are_separate)
 }
 END_TEST
 
-/* What the program has given to its default stream takes five times as long as our copy, which does not stand in line. */
+/* What the program has given to its default stream takes five times as long as our copy, which does not stand in
+ * line. */
 START_TEST(our_queues_do_not_wait_for_the_programs_streams)
 {
     struct tt_place *place = enter_place();
