@@ -198,7 +198,7 @@ static int side_look(struct tt_side *side)
 int tt_job_look(struct tt_job *job)
 {
     job->send.on_device = job->recv.on_device = false;
-    if (!tt_mem_devices())
+    if (!tt_driver_present())
         return 0;
     return side_look(&job->send) || side_look(&job->recv) ? -1 : 0;
 }

@@ -27,13 +27,14 @@ static inline bool tt_mem_on_device(const struct tt_mem *m)
     return m->kind >= TT_MEM_MANAGED;
 }
 
-/* Can there be device memory in this process: has anyone loaded a CUDA driver? About 20 ns, and no driver call. */
-bool tt_mem_devices(void);
-
 /* Asks where p lives: at most one driver call, and none at all while no CUDA driver is loaded in this process (it may
  * be loaded later, by anyone, at any time). Returns 0, or -1 with tt_fault() set after a CUDA error (a sticky one: a
  * fault is never taken for "host"). */
 int tt_mem_where(const void *p, struct tt_mem *mem);
+
+/* Is there a CUDA driver in this process? Costs about 20 ns while there is none. If not, all memory is the host's, and
+ * a call with several buffers need not ask for each. */
+bool tt_driver_present(void);
 
 /* The last failure in this thread, as words: "cuMemAlloc of 4096 bytes: out of memory (CUDA_ERROR_OUT_OF_MEMORY)". */
 const char *tt_fault(void);

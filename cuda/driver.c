@@ -70,7 +70,7 @@ const struct tt_driver *tt_driver_find(void)
     return atomic_load(&found);
 }
 
-bool tt_mem_devices(void)
+bool tt_driver_present(void)
 {
     return tt_driver_find();
 }
