@@ -37,8 +37,11 @@ static struct tt_place *device_of(const struct tt_job *job, const struct tt_side
 struct tt_place *tt_job_home(const struct tt_job *job)
 {
     bool fault = false;
-    struct tt_place *place = device_of(job, &job->recv, &fault);
+    struct tt_place *place;
 
+    if (!tt_job_touches_device(job))
+        return host();
+    place = device_of(job, &job->recv, &fault);
     if (!place)
         place = device_of(job, &job->send, &fault);
     return fault ? NULL : place ? place : host();

@@ -186,7 +186,7 @@ int tt_job_describe(struct tt_job *job, const char **what)
 
 static int side_look(struct tt_side *side)
 {
-    side->mem = (struct tt_mem){.kind = TT_MEM_HOST, .device = -1};
+    side->on_device = false;
     if (!side->significant || tt_side_bytes(side) == 0)
         return 0;
     if (tt_mem_where(side->buf + side->layout.true_lb, &side->mem))
@@ -197,5 +197,8 @@ static int side_look(struct tt_side *side)
 
 int tt_job_look(struct tt_job *job)
 {
+    job->send.on_device = job->recv.on_device = false;
+    if (!tt_driver_present())
+        return 0;
     return side_look(&job->send) || side_look(&job->recv) ? -1 : 0;
 }

@@ -14,7 +14,7 @@ static const char *memory_of(const struct tt_job *job)
 
     if (s->on_device != r->on_device)
         return "host and GPU memory";
-    return r->mem.kind == TT_MEM_MANAGED ? "managed memory" : s->on_device ? "GPU memory" : "host memory";
+    return !r->on_device ? "host memory" : r->mem.kind == TT_MEM_MANAGED ? "managed memory" : "GPU memory";
 }
 
 static void what_moves(const struct tt_job *job, char *text, size_t size)

@@ -17,8 +17,8 @@ struct tt_side {
     MPI_Datatype type;
     struct tt_layout layout;
     bool lasting; /* the handle is MPI's own or Tutti's: it cannot be freed and come back as another type */
+    bool on_device; /* for kernels, not for the host; then mem says more */
     struct tt_mem mem;
-    bool on_device; /* mem is for kernels, not for the host */
 };
 
 struct tt_job {
@@ -82,6 +82,12 @@ struct tt_bound {
 /* The place where a plan's reductions and scratch are: the GPU of a buffer that is on one, if it has code for the cell; else the host.
  * NULL with tt_fault() set. */
 struct tt_place *tt_job_home(const struct tt_job *job);
+
+/* Is any buffer of this rank on a device? */
+static inline bool tt_job_touches_device(const struct tt_job *job)
+{
+    return job->send.on_device || job->recv.on_device;
+}
 
 /* Which buffers a plan for home would find on the device: bits 1 << enum tt_buf. */
 unsigned tt_job_on_device(const struct tt_job *job, const struct tt_place *home);

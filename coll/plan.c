@@ -167,6 +167,7 @@ static struct scope *push(struct tt_plan *p)
 {
     if (p->builder->depth + 1 == MAX_SCOPES) {
         fault(p, EINVAL);
+        free(current(p)->ranks); /* about to be overwritten */
         return current(p);
     }
     return &p->builder->scopes[++p->builder->depth];
@@ -200,8 +201,11 @@ void tt_enter_rotated(struct tt_plan *p, int first)
     int *ranks = malloc((size_t)size * sizeof *ranks);
 
     if (!ranks) {
+        struct scope same = *current(p); /* the builder goes on, and leaves what it entered */
+
         fault(p, ENOMEM);
-        push(p)->ranks = NULL;
+        same.ranks = NULL;
+        *push(p) = same;
         return;
     }
     for (int i = 0; i < size; i++)

@@ -25,14 +25,12 @@ int tt_call_native(const struct tt_call *c)
 
 /* ---- the MPI below carries it out ---- */
 
-static int run_native(const struct tt_job *job)
+static int run_native_staged(const struct tt_job *job)
 {
     struct tt_bound b = {0};
     char why[512];
     int error;
 
-    if (!job->send.on_device && !job->recv.on_device)
-        return tt_call_native(job->call);
     if (tt_bind_native(&b, job, why, sizeof why)) {
         tt_bound_end(&b);
         return tt_job_fail(job, why);
@@ -152,7 +150,7 @@ static bool remembered(const struct tt_memo *memo, unsigned staged)
 /* Arguments that make no sense: the MPI below says so in its own words, unless it would touch device memory first. */
 static int run_unsound(struct tt_job *job, int class, const char *what)
 {
-    if (tt_job_look(job) == 0 && !job->send.on_device && !job->recv.on_device)
+    if (tt_job_look(job) == 0 && !tt_job_touches_device(job))
         return tt_call_native(job->call);
     return tt_job_reject(job, class, what);
 }
@@ -168,26 +166,42 @@ static int run_inter(struct tt_job *job)
     return tt_call_native(job->call);
 }
 
+/* Looks where the buffers are. *home: where a plan would work, and *staged: what it would route through pinned memory. NULL, or the reason
+ * why this rank can only go through the motions. */
+static const char *look(struct tt_job *job, struct tt_place **home, unsigned *staged)
+{
+    *staged = 0;
+    *home = NULL;
+    if (tt_job_look(job))
+        return tt_fault();
+    *home = tt_job_home(job);
+    if (!*home)
+        return tt_fault();
+    if (!tt_job_touches_device(job))
+        return NULL;
+    if (tt_config.sync && (*home)->dev->settle(*home))
+        return tt_fault();
+    *staged = tt_job_on_device(job, *home);
+    if (*staged && tt_mpi_takes_device_memory())
+        *staged = 0;
+    return NULL;
+}
+
 static int run_sound(struct tt_memo *memo)
 {
     struct tt_job *job = &memo->job;
-    const char *fault = tt_job_look(job) ? tt_fault() : NULL;
-    struct tt_place *home = fault ? NULL : tt_job_home(job);
-    unsigned staged = home ? tt_job_on_device(job, home) : 0;
-    const struct tt_entry *entry;
+    struct tt_place *home;
+    unsigned staged;
+    const char *fault = look(job, &home, &staged);
+    const struct tt_entry *entry = remembered(memo, staged) ? memo->entry : decide(memo, staged);
 
-    if (!home && !fault)
-        fault = tt_fault();
-    if (tt_config.sync && home && (job->send.on_device || job->recv.on_device) && home->dev->settle(home))
-        fault = tt_fault();
-    if (staged && tt_mpi_takes_device_memory())
-        staged = 0;
-    entry = remembered(memo, staged) ? memo->entry : decide(memo, staged);
     if (!entry)
         return tt_job_fail(job, errno == ENOMEM ? "out of host memory" : "the algorithm could not be built: a fault of Tutti's");
     if (entry->choice.alg->delegate == TT_OWN)
         return run_plan(job, home, entry->plan, fault);
-    return fault ? tt_job_fail(job, fault) : run_native(job);
+    if (fault)
+        return tt_job_fail(job, fault);
+    return tt_job_touches_device(job) ? run_native_staged(job) : tt_call_native(job->call);
 }
 
 /* ---- the same question again ---- */

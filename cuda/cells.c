@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of cells and the host's reductions, expanded from types.def x ops for each instruction set the compiler can
- * be asked for in one file; which one runs is decided once, from what the processor says. The loops are plain, for
- * the compiler to vectorise: build this file with -O3 -ffp-contract=off (ops.h says why).
+ * be asked for in one file; which one runs is decided by what the processor says. The loops are plain, for the compiler
+ * to vectorise: build this file with -O2 -ftree-vectorize -fvect-cost-model=dynamic -fno-trapping-math (without which
+ * the conversions of small floats stay scalar) -ffp-contract=off (ops.h says why). It takes half a minute to compile.
  *
  * Two sources, the common case, are one loop. More are accumulated block by block in a buffer that stays in the first
  * cache, so memory sees each source once and dst once, and a narrow float is rounded once. */

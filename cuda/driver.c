@@ -3,7 +3,6 @@
  * libcuda.so.1 itself, before MPI_Init or long after it. So a pointer query first asks whether that has happened. The
  * loader counts the objects it has ever loaded; looking at the count costs about 20 ns, and only when it has changed is
  * the library looked for. Once found it is held and never looked for again. */
-#define _GNU_SOURCE
 #include "cuda/driver.h"
 
 #include <dlfcn.h>
@@ -69,6 +68,11 @@ const struct tt_driver *tt_driver_find(void)
     open_driver(RTLD_NOLOAD);
     atomic_store(&objects_seen, objects);
     return atomic_load(&found);
+}
+
+bool tt_driver_present(void)
+{
+    return tt_driver_find();
 }
 
 int tt_driver_check(const struct tt_driver *d, CUresult result, const char *format, ...)

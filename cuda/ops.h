@@ -223,8 +223,8 @@ TT_TYPES(TT_CONVERT, )
 #define TT_DO_floating(id)                                                                                             \
     TT_DO(sum, id, return a + b;)                                                                                      \
     TT_DO(prod, id, return a * b;)                                                                                     \
-    TT_DO(max, id, return (b > a) | (b != b) ? b : a;)                                                                 \
-    TT_DO(min, id, return (b < a) | (b != b) ? b : a;)
+    TT_DO(max, id, return ((b > a) | (b != b)) ? b : a;)                                                               \
+    TT_DO(min, id, return ((b < a) | (b != b)) ? b : a;)
 
 #define TT_DO_complex(id)                                                                                              \
     TT_DO(sum, id, a.re += b.re; a.im += b.im; return a;)                                                              \
@@ -236,7 +236,7 @@ TT_TYPES(TT_CONVERT, )
           const int a_nan = a.value != a.value, b_nan = b.value != b.value;                                            \
           const int beaten = (b.value better a.value) | (b_nan & !a_nan);                                              \
           const int tie = (b.value == a.value) | (b_nan & a_nan);                                                      \
-          return beaten | (tie & (b.index < a.index)) ? b : a;)
+          return (beaten | (tie & (b.index < a.index))) ? b : a;)
 #define TT_DO_pair(id) TT_DO_LOC(maxloc, id, >) TT_DO_LOC(minloc, id, <)
 
 #define TT_DO_TYPE(id, ctype, acc, convert, domain, payload, family, home, like, ...) TT_IF_##home(TT_DO_##family(id))

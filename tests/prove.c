@@ -7,236 +7,11 @@
  * A value is (tree, at): how ranks' parts were folded, and which element of them. Trees know ranks only and are
  * shared (equal trees are the same number), so there are a few thousand of them however long the vectors are, and
  * comparing two expressions is comparing two integers. */
-#include "tests/prove.h"
+#include "tests/prove_parts.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Trees: 0 is memory that nobody wrote, 1 + r is rank r's own part, the rest are foldings of two others. */
-enum { NOBODY, FIRST_LEAF, FIRST_FOLD = FIRST_LEAF + PROVE_MAX_RANKS };
-
-struct value {
-    uint32_t tree;
-    int32_t at;
-};
-
-struct tree {
-    uint32_t a, b;
-    uint64_t ranks; /* whose parts are in it */
-};
-
-struct forest {
-    struct tree *trees;
-    uint32_t count, capacity;
-    uint32_t *slots, nslots; /* a hash table of foldings, at most half full */
-};
-
-/* A lane of one rank while it runs: steps[at .. end) are posted, `pending` of them have not completed; it ends at stop. */
-struct track {
-    int at, end, stop;
-    int pending;
-    uint64_t told, knows; /* ranks whose entry it knew of when the round began, and now */
-};
-
-/* One side of a message. */
-struct side {
-    uint64_t key; /* lane, message, part: sorts as they are numbered */
-    int rank, step;
-};
-
-struct ticket {
-    int rank, lane;
-};
-
-struct rank_state {
-    const struct tt_plan *plan;
-    bool inplace;
-    int64_t extent[TT_NBUFS];
-    struct value *memory[TT_NBUFS];
-    int *partner;  /* of each step that is a message: the other side's step */
-    bool *posted;  /* of each step */
-    struct track tracks[TT_MAX_LANES];
-};
-
-struct proof {
-    const struct tt_shape *shape;
-    int size;
-    struct rank_state ranks[PROVE_MAX_RANKS];
-    struct forest forest;
-    struct value *memory;
-    int *partners;
-    bool *posted;
-    struct ticket *ready; /* a stack of lanes whose round is complete */
-    int nready;
-    struct prove_verdict *verdict;
-};
-
-static const char *const fault_names[PROVE_NFAULTS] = {
-    [PROVED] = "PROVED",
-#define F(id, words) [PROVE_##id] = #id,
-    PROVE_FAULTS(F)
-#undef F
-};
-
-static const char *const fault_words[PROVE_NFAULTS] = {
-    [PROVED] = "proved",
-#define F(id, words) [PROVE_##id] = words,
-    PROVE_FAULTS(F)
-#undef F
-};
-
-const char *prove_fault_name(enum prove_fault fault)
-{
-    return fault_names[fault];
-}
-
-const char *prove_fault_words(enum prove_fault fault)
-{
-    return fault_words[fault];
-}
-
-/* ---- saying what is wrong ---- */
-
-/* A text that is cut, never overrun, when it is full. */
-struct text {
-    char *at;
-    size_t left;
-};
-
-__attribute__((format(printf, 2, 3))) static void say(struct text *t, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vsnprintf(t->at, t->left, format, args);
-    va_end(args);
-    if (n < 0 || t->left == 0)
-        return;
-    if ((size_t)n >= t->left)
-        n = (int)t->left - 1;
-    t->at += n;
-    t->left -= (size_t)n;
-}
-
-static void say_shape(struct text *t, const char *algorithm, const struct tt_shape *s)
-{
-    say(t, "%s %s, P = %d, ", tt_coll_name(s->coll), algorithm, s->size);
-    if (s->counts) {
-        say(t, "counts");
-        for (int r = 0; r < s->size; r++)
-            say(t, " %lld", (long long)s->counts[r]);
-    } else {
-        say(t, "count %lld", (long long)s->count);
-    }
-    say(t, ", root %d, %s, %scommutative, segment %lld", s->root, s->inplace ? "in place" : "not in place",
-        s->commutes ? "" : "not ", (long long)s->segment);
-}
-
-static void say_place(struct text *t, struct tt_loc loc, int64_t n)
-{
-    say(t, "%s[%lld..%lld)", tt_buf_name(loc.buf), (long long)loc.at, (long long)(loc.at + n));
-}
-
-static int lane_of(const struct tt_plan *p, int step)
-{
-    int lane = 0;
-
-    while (lane + 1 < p->nlanes && step >= p->lanes[lane].first + p->lanes[lane].count)
-        lane++;
-    return lane;
-}
-
-/* "rank 2, lane 0, step 5 (recv from 1 into RECV[3..5))" */
-static void say_step(struct text *t, const struct tt_plan *p, int step)
-{
-    const struct tt_step *s = &p->steps[step];
-
-    say(t, "rank %d, lane %d, step %d (%s ", p->rank, lane_of(p, step), step, tt_verb_name(s->verb));
-    if (s->verb == TT_RECV)
-        say(t, "from %d into ", s->peer);
-    if (s->verb != TT_SEND)
-        say_place(t, s->dst, s->n);
-    if (s->verb == TT_COPY || s->verb == TT_REDUCE)
-        say(t, " = ");
-    if (s->verb != TT_RECV)
-        say_place(t, s->a, s->n);
-    if (s->verb == TT_REDUCE) {
-        say(t, " op ");
-        say_place(t, s->b, s->n);
-    }
-    if (s->verb == TT_SEND)
-        say(t, " to %d", s->peer);
-    say(t, ")");
-}
-
-/* "((0 op 1) op 2)" */
-static void say_tree(struct text *t, const struct forest *f, uint32_t tree)
-{
-    if (tree == NOBODY) {
-        say(t, "nothing");
-    } else if (tree < FIRST_FOLD) {
-        say(t, "%d", (int)(tree - FIRST_LEAF));
-    } else {
-        say(t, "(");
-        say_tree(t, f, f->trees[tree].a);
-        say(t, " op ");
-        say_tree(t, f, f->trees[tree].b);
-        say(t, ")");
-    }
-}
-
-static void say_value(struct text *t, const struct forest *f, struct value v)
-{
-    char words[160];
-    struct text tree = {words, sizeof words};
-
-    say_tree(&tree, f, v.tree);
-    say(t, "%s%s", words, tree.left > 1 ? "" : "...");
-    if (v.tree != NOBODY)
-        say(t, " of element %d", (int)v.at);
-}
-
-/* Starts the verdict; the caller says the rest. */
-static struct text accuse(struct prove_verdict *v, const char *algorithm, const struct tt_shape *s, enum prove_fault fault)
-{
-    struct text t = {v->why, sizeof v->why};
-
-    v->fault = fault;
-    say_shape(&t, algorithm, s);
-    say(&t, ": %s: ", fault_names[fault]);
-    return t;
-}
-
-static struct text accuse_proof(struct proof *pr, enum prove_fault fault)
-{
-    return accuse(pr->verdict, pr->ranks[0].plan->algorithm, pr->shape, fault);
-}
-
-/* One step is at fault: says so and continues with the words given. Always false. */
-static bool accuse_step(struct proof *pr, enum prove_fault fault, int rank, int step, const char *words)
-{
-    struct text t = accuse_proof(pr, fault);
-
-    say_step(&t, pr->ranks[rank].plan, step);
-    say(&t, " %s", words);
-    return false;
-}
-
-static bool accuse_pair(struct proof *pr, enum prove_fault fault, const struct side *x, const char *words,
-                        const struct side *y)
-{
-    struct text t = accuse_proof(pr, fault);
-
-    say(&t, "ranks %d and %d: ", x->rank, y->rank);
-    say_step(&t, pr->ranks[x->rank].plan, x->step);
-    say(&t, " %s ", words);
-    say_step(&t, pr->ranks[y->rank].plan, y->step);
-    return false;
-}
 
 /* ---- the forest ---- */
 
@@ -394,15 +169,15 @@ static uint64_t everybody(const struct proof *pr)
 
 static bool accuse_result(struct proof *pr, enum prove_fault fault, int rank, int64_t i, int who, int64_t at)
 {
-    struct text t = accuse_proof(pr, fault);
+    struct text t = prove_accuse(pr, fault);
 
-    say(&t, "rank %d, RECV[%lld]: expected ", rank, (long long)i);
+    prove_say(&t, "rank %d, RECV[%lld]: expected ", rank, (long long)i);
     if (who < 0)
-        say(&t, "the parts of ranks 0 to %d, each once,", pr->size - 1);
+        prove_say(&t, "the parts of ranks 0 to %d, each once,", pr->size - 1);
     else
-        say(&t, "%d", who);
-    say(&t, " of element %lld, seen ", (long long)at);
-    say_value(&t, &pr->forest, pr->ranks[rank].memory[RECV][i]);
+        prove_say(&t, "%d", who);
+    prove_say(&t, " of element %lld, seen ", (long long)at);
+    prove_say_value(&t, &pr->forest, pr->ranks[rank].memory[RECV][i]);
     return false;
 }
 
@@ -441,9 +216,9 @@ static bool expect_all_entered(struct proof *pr, int rank)
         knows |= r->tracks[l].knows;
     if (knows == everybody(pr))
         return true;
-    t = accuse_proof(pr, PROVE_EARLY);
-    say(&t, "rank %d: expected to know that ranks 0 to %d have entered, seen that it cannot know of rank %d", rank,
-        pr->size - 1, __builtin_ctzll(~knows));
+    t = prove_accuse(pr, PROVE_EARLY);
+    prove_say(&t, "rank %d: expected to know that ranks 0 to %d have entered, seen that it cannot know of rank %d",
+              rank, pr->size - 1, __builtin_ctzll(~knows));
     return false;
 }
 
@@ -474,11 +249,11 @@ static bool expect_same_trees(struct proof *pr, int rank)
     for (int64_t i = 0; pr->shape->coll == TT_COLL_allreduce && i < pr->shape->count; i++) {
         if (x[i].tree == y[i].tree)
             continue;
-        t = accuse_proof(pr, PROVE_TREES_DIFFER);
-        say(&t, "ranks 0 and %d, RECV[%lld]: expected one tree, seen ", rank, (long long)i);
-        say_value(&t, &pr->forest, x[i]);
-        say(&t, " and ");
-        say_value(&t, &pr->forest, y[i]);
+        t = prove_accuse(pr, PROVE_TREES_DIFFER);
+        prove_say(&t, "ranks 0 and %d, RECV[%lld]: expected one tree, seen ", rank, (long long)i);
+        prove_say_value(&t, &pr->forest, x[i]);
+        prove_say(&t, " and ");
+        prove_say_value(&t, &pr->forest, y[i]);
         return false;
     }
     return true;
@@ -490,325 +265,6 @@ static bool check_results(struct proof *pr)
         if (!expect_promise(pr, r) || !expect_same_trees(pr, r))
             return false;
     return true;
-}
-
-/* ---- places: bounds and overlaps ---- */
-
-/* A stretch of memory that a step touches. */
-struct touch {
-    struct tt_loc loc;
-    int64_t end;
-    bool writes;
-    int step, lane;
-};
-
-/* What a step touches, the write first. A source that is exactly the destination is part of the write. */
-static int touches(const struct tt_plan *p, int step, int lane, struct touch *out)
-{
-    const struct tt_step *s = &p->steps[step];
-    const bool writes = s->verb == TT_RECV || s->verb == TT_COPY || s->verb == TT_REDUCE;
-    const struct tt_loc sources[2] = {s->a, s->b};
-    const int nsources = s->verb == TT_REDUCE ? 2 : s->verb == TT_SEND || s->verb == TT_COPY ? 1 : 0;
-    int n = 0;
-
-    if (writes)
-        out[n++] = (struct touch){s->dst, s->dst.at + s->n, true, step, lane};
-    for (int i = 0; i < nsources; i++)
-        if (s->verb != TT_REDUCE || sources[i].buf != s->dst.buf || sources[i].at != s->dst.at)
-            out[n++] = (struct touch){sources[i], sources[i].at + s->n, false, step, lane};
-    return n;
-}
-
-static bool check_places(struct proof *pr, int rank)
-{
-    const struct rank_state *r = &pr->ranks[rank];
-    struct touch seen[3];
-
-    for (int l = 0; l < r->plan->nlanes; l++)
-        for (int i = r->plan->lanes[l].first; i < r->plan->lanes[l].first + r->plan->lanes[l].count; i++)
-            for (int n = touches(r->plan, i, l, seen); n-- > 0;) {
-                if (seen[n].writes && seen[n].loc.buf == SEND)
-                    return accuse_step(pr, PROVE_WRITES_SEND, rank, i, "writes the send buffer");
-                if (seen[n].loc.at < 0 || seen[n].end > r->extent[seen[n].loc.buf])
-                    return accuse_step(pr, PROVE_BOUNDS, rank, i, "reaches outside the buffers this rank has");
-            }
-    return true;
-}
-
-static int by_place(const void *x, const void *y)
-{
-    const struct touch *a = x, *b = y;
-
-    if (a->loc.buf != b->loc.buf)
-        return a->loc.buf < b->loc.buf ? -1 : 1;
-    return a->loc.at < b->loc.at ? -1 : a->loc.at > b->loc.at;
-}
-
-/* Rounds are short and mostly in order already, where insertion beats qsort. */
-static void sort_touches(struct touch *t, int n)
-{
-    if (n > 24) {
-        qsort(t, (size_t)n, sizeof *t, by_place);
-        return;
-    }
-    for (int i = 1; i < n; i++) {
-        const struct touch x = t[i];
-        int j = i;
-
-        for (; j > 0 && by_place(&t[j - 1], &x) > 0; j--)
-            t[j] = t[j - 1];
-        t[j] = x;
-    }
-}
-
-static bool accuse_overlap(struct proof *pr, int rank, const struct touch *x, const struct touch *y)
-{
-    return accuse_pair(pr, PROVE_HAZARD, &(struct side){0, rank, x->step},
-                       x->step == y->step ? "overlaps its own source:" : "runs at the same time as",
-                       &(struct side){0, rank, y->step});
-}
-
-/* Sweeps over sorted touches, remembering who reached furthest: of all, and of those that write. */
-static bool sweep_round(struct proof *pr, int rank, struct touch *t, int n)
-{
-    const struct touch *any = NULL, *write = NULL;
-
-    sort_touches(t, n);
-    for (int i = 0; i < n; i++) {
-        const struct touch *before = t[i].writes ? any : write;
-
-        if (before && before->loc.buf == t[i].loc.buf && before->end > t[i].loc.at)
-            return accuse_overlap(pr, rank, before, &t[i]);
-        if (!any || any->loc.buf != t[i].loc.buf || any->end < t[i].end)
-            any = &t[i];
-        if (t[i].writes && (!write || write->loc.buf != t[i].loc.buf || write->end < t[i].end))
-            write = &t[i];
-    }
-    return true;
-}
-
-static bool check_rounds(struct proof *pr, int rank, struct touch *t)
-{
-    const struct tt_plan *p = pr->ranks[rank].plan;
-
-    for (int l = 0; l < p->nlanes; l++) {
-        const int stop = p->lanes[l].first + p->lanes[l].count;
-        int n = 0;
-
-        for (int i = p->lanes[l].first; i < stop; i++) {
-            if (p->steps[i].verb != TT_FENCE)
-                n += touches(p, i, l, t + n);
-            if (p->steps[i].verb != TT_FENCE && i + 1 < stop)
-                continue;
-            if (!sweep_round(pr, rank, t, n))
-                return false;
-            n = 0;
-        }
-    }
-    return true;
-}
-
-/* As sweep_round, but it is only other lanes that matter, and all of their rounds. */
-static bool sweep_lanes(struct proof *pr, int rank, struct touch *t, int n)
-{
-    const struct touch *any[TT_MAX_LANES] = {NULL}, *write[TT_MAX_LANES] = {NULL};
-
-    sort_touches(t, n);
-    for (int i = 0; i < n; i++) {
-        const int lane = t[i].lane;
-
-        for (int l = 0; l < TT_MAX_LANES; l++) {
-            const struct touch *before = t[i].writes ? any[l] : write[l];
-
-            if (l != lane && before && before->loc.buf == t[i].loc.buf && before->end > t[i].loc.at)
-                return accuse_overlap(pr, rank, before, &t[i]);
-        }
-        if (!any[lane] || any[lane]->loc.buf != t[i].loc.buf || any[lane]->end < t[i].end)
-            any[lane] = &t[i];
-        if (t[i].writes && (!write[lane] || write[lane]->loc.buf != t[i].loc.buf || write[lane]->end < t[i].end))
-            write[lane] = &t[i];
-    }
-    return true;
-}
-
-static bool check_lanes(struct proof *pr, int rank, struct touch *t)
-{
-    const struct tt_plan *p = pr->ranks[rank].plan;
-    int n = 0;
-
-    if (p->nlanes == 1)
-        return true;
-    for (int l = 0; l < p->nlanes; l++)
-        for (int i = p->lanes[l].first; i < p->lanes[l].first + p->lanes[l].count; i++)
-            n += touches(p, i, l, t + n);
-    return sweep_lanes(pr, rank, t, n);
-}
-
-static bool check_memory(struct proof *pr)
-{
-    int most = 1;
-    struct touch *t;
-    bool good = true;
-
-    for (int r = 0; r < pr->size; r++)
-        most = pr->ranks[r].plan->nsteps > most ? pr->ranks[r].plan->nsteps : most;
-    t = malloc((size_t)most * 3 * sizeof *t);
-    for (int r = 0; t && good && r < pr->size; r++)
-        good = check_places(pr, r) && check_rounds(pr, r, t) && check_lanes(pr, r, t);
-    free(t);
-    return t && good;
-}
-
-/* ---- messages: who meets whom ---- */
-
-/* Both sides of the messages of one direction of travel, sorted into P * P boxes, one per (from, to). */
-struct boxes {
-    int *first; /* P * P + 1 */
-    struct side *sides;
-};
-
-static int box_of(const struct proof *pr, int rank, const struct tt_step *s)
-{
-    return s->verb == TT_SEND ? rank * pr->size + s->peer : s->peer * pr->size + rank;
-}
-
-static void count_sides(const struct proof *pr, enum tt_verb verb, int *first)
-{
-    for (int r = 0; r < pr->size; r++)
-        for (int i = 0; i < pr->ranks[r].plan->nsteps; i++)
-            if (pr->ranks[r].plan->steps[i].verb == verb)
-                first[box_of(pr, r, &pr->ranks[r].plan->steps[i]) + 1]++;
-    for (int b = 0; b < pr->size * pr->size; b++)
-        first[b + 1] += first[b];
-}
-
-enum { PART_BITS = 30, MESSAGE_BITS = 30 };
-
-static uint64_t key_of(int lane, const struct tt_step *s)
-{
-    return (uint64_t)lane << (MESSAGE_BITS + PART_BITS) | (uint64_t)s->message << PART_BITS | (uint64_t)s->part;
-}
-
-/* Keeps each box sorted; sides nearly always come in order. Whole messages may overtake each other, for each has its
- * number in its tag, but the parts of one are told apart by nothing but their order. */
-static bool insert_side(struct proof *pr, struct side *box, int n, struct side x)
-{
-    while (n > 0 && box[n - 1].key > x.key) {
-        if (box[n - 1].key >> PART_BITS == x.key >> PART_BITS)
-            return accuse_pair(pr, PROVE_OVERTAKING, &x, "is an earlier part of the same message than", &box[n - 1]);
-        box[n] = box[n - 1];
-        n--;
-    }
-    box[n] = x;
-    return true;
-}
-
-static bool fill_from(struct proof *pr, int rank, enum tt_verb verb, struct boxes *b, int *filled)
-{
-    const struct tt_plan *p = pr->ranks[rank].plan;
-
-    for (int l = 0; l < p->nlanes; l++)
-        for (int i = p->lanes[l].first; i < p->lanes[l].first + p->lanes[l].count; i++) {
-            const struct tt_step *s = &p->steps[i];
-            int box;
-
-            if (s->verb != verb)
-                continue;
-            box = box_of(pr, rank, s);
-            if (!insert_side(pr, b->sides + b->first[box], filled[box]++, (struct side){key_of(l, s), rank, i}))
-                return false;
-        }
-    return true;
-}
-
-static bool fill_boxes(struct proof *pr, enum tt_verb verb, struct boxes *b, int *filled)
-{
-    for (int r = 0; r < pr->size; r++)
-        if (!fill_from(pr, r, verb, b, filled))
-            return false;
-    return true;
-}
-
-/* boxes_close it whatever comes back. */
-static bool boxes_open(struct proof *pr, enum tt_verb verb, struct boxes *b)
-{
-    bool good = false;
-    const size_t n = (size_t)pr->size * (size_t)pr->size;
-    int *filled = calloc(n, sizeof *filled);
-
-    b->sides = NULL;
-    b->first = calloc(n + 1, sizeof *b->first);
-    if (filled && b->first) {
-        count_sides(pr, verb, b->first);
-        b->sides = malloc(((size_t)b->first[n] + 1) * sizeof *b->sides);
-        good = b->sides && fill_boxes(pr, verb, b, filled);
-    }
-    free(filled);
-    return good;
-}
-
-static void boxes_close(struct boxes *b)
-{
-    free(b->first);
-    free(b->sides);
-}
-
-static const struct tt_step *step_of(const struct proof *pr, const struct side *x)
-{
-    return &pr->ranks[x->rank].plan->steps[x->step];
-}
-
-/* Of the two, the one that comes first has no counterpart. */
-static bool accuse_lonely(struct proof *pr, const struct side *send, const struct side *recv)
-{
-    const struct side *x = !recv || (send && send->key < recv->key) ? send : recv;
-    const struct tt_step *s = step_of(pr, x);
-    struct text t = accuse_proof(pr, PROVE_MATCHING);
-
-    say(&t, "ranks %d and %d: ", x->rank, s->peer);
-    say_step(&t, pr->ranks[x->rank].plan, x->step);
-    say(&t, " is message %d, part %d, which rank %d does not %s", s->message, s->part, s->peer,
-        s->verb == TT_SEND ? "receive" : "send");
-    return false;
-}
-
-static bool meet(struct proof *pr, const struct side *send, const struct side *recv)
-{
-    if (send->key != recv->key)
-        return accuse_lonely(pr, send, recv);
-    if (step_of(pr, send)->n != step_of(pr, recv)->n)
-        return accuse_pair(pr, PROVE_LENGTH, send, "meets", recv);
-    pr->ranks[send->rank].partner[send->step] = recv->step;
-    pr->ranks[recv->rank].partner[recv->step] = send->step;
-    return true;
-}
-
-static bool meet_box(struct proof *pr, const struct side *sends, int nsends, const struct side *recvs, int nrecvs)
-{
-    int i = 0;
-
-    /* A missing one shifts all that follow: better to name it than the lengths that differ after it. */
-    while (nsends != nrecvs && i < nsends && i < nrecvs && sends[i].key == recvs[i].key)
-        i++;
-    if (nsends != nrecvs)
-        return accuse_lonely(pr, i < nsends ? &sends[i] : NULL, i < nrecvs ? &recvs[i] : NULL);
-    for (i = 0; i < nsends; i++)
-        if (!meet(pr, &sends[i], &recvs[i]))
-            return false;
-    return true;
-}
-
-static bool check_messages(struct proof *pr)
-{
-    struct boxes sends = {NULL, NULL}, recvs = {NULL, NULL};
-    bool good = boxes_open(pr, TT_SEND, &sends) && boxes_open(pr, TT_RECV, &recvs);
-
-    for (int b = 0; good && b < pr->size * pr->size; b++)
-        good = meet_box(pr, sends.sides + sends.first[b], sends.first[b + 1] - sends.first[b],
-                        recvs.sides + recvs.first[b], recvs.first[b + 1] - recvs.first[b]);
-    boxes_close(&sends);
-    boxes_close(&recvs);
-    return good;
 }
 
 /* ---- running on symbols ---- */
@@ -823,10 +279,10 @@ static bool accuse_unwritten(struct proof *pr, int rank, int step, struct tt_loc
     char words[120];
     struct text t = {words, sizeof words};
 
-    say(&t, "reads ");
-    say_place(&t, tt_plus(loc, i), 1);
-    say(&t, ", which nobody has written");
-    return accuse_step(pr, PROVE_UNINITIALISED, rank, step, words);
+    prove_say(&t, "reads ");
+    prove_say_place(&t, tt_plus(loc, i), 1);
+    prove_say(&t, ", which nobody has written");
+    return prove_accuse_step(pr, PROVE_UNINITIALISED, rank, step, words);
 }
 
 /* Moves n values that the step of `rank` reads at src. */
@@ -847,11 +303,11 @@ static bool accuse_fold(struct proof *pr, enum prove_fault fault, int rank, int 
     char words[420];
     struct text t = {words, sizeof words};
 
-    say(&t, "folds ");
-    say_value(&t, &pr->forest, a);
-    say(&t, " with ");
-    say_value(&t, &pr->forest, b);
-    return accuse_step(pr, fault, rank, step, words);
+    prove_say(&t, "folds ");
+    prove_say_value(&t, &pr->forest, a);
+    prove_say(&t, " with ");
+    prove_say_value(&t, &pr->forest, b);
+    return prove_accuse_step(pr, fault, rank, step, words);
 }
 
 /* Whether a op b can be part of a right result. In order means that b's ranks follow a's immediately: trees made of
@@ -909,11 +365,11 @@ static bool pass(struct proof *pr, int rank, int step, int lane)
     const bool sends = s->verb == TT_SEND;
     const int from = sends ? rank : s->peer, to = sends ? s->peer : rank;
     const int out = sends ? step : other, in = sends ? other : step;
+    const struct tt_loc src = pr->ranks[from].plan->steps[out].a, dst = pr->ranks[to].plan->steps[in].dst;
 
     if (!pr->ranks[s->peer].posted[other])
         return true;
-    if (!move(pr, from, out, values(&pr->ranks[to], pr->ranks[to].plan->steps[in].dst), pr->ranks[from].plan->steps[out].a,
-              s->n))
+    if (!move(pr, from, out, values(&pr->ranks[to], dst), src, s->n))
         return false;
     pr->ranks[to].tracks[lane].knows |= pr->ranks[from].tracks[lane].told;
     complete(pr, from, lane);
@@ -968,7 +424,7 @@ static int stuck_step(const struct proof *pr, int rank, int lane)
 /* Whoever is waited for waits as well, or it would have come: so following the waits leads into a circle. */
 static bool accuse_deadlock(struct proof *pr, int rank, int lane)
 {
-    struct text t = accuse_proof(pr, PROVE_DEADLOCK);
+    struct text t = prove_accuse(pr, PROVE_DEADLOCK);
     int first, step;
 
     for (int hops = 0; hops < pr->size; hops++)
@@ -976,9 +432,9 @@ static bool accuse_deadlock(struct proof *pr, int rank, int lane)
     first = rank;
     do {
         step = stuck_step(pr, rank, lane);
-        say_step(&t, pr->ranks[rank].plan, step);
+        prove_say_step(&t, pr->ranks[rank].plan, step);
         rank = pr->ranks[rank].plan->steps[step].peer;
-        say(&t, " waits for rank %d%s", rank, rank == first ? "" : ", ");
+        prove_say(&t, " waits for rank %d%s", rank, rank == first ? "" : ", ");
     } while (rank != first);
     return false;
 }
@@ -1062,15 +518,15 @@ static struct proof proof_of(struct tt_plan *const *plans, const struct tt_shape
 static bool conclude(struct proof *pr, bool good)
 {
     if (!good && pr->verdict->fault == PROVED)
-        accuse_proof(pr, PROVE_OUT_OF_MEMORY);
+        prove_accuse(pr, PROVE_OUT_OF_MEMORY);
     return good;
 }
 
 bool prove_plans(struct tt_plan *const *plans, const struct tt_shape *s, struct prove_verdict *v)
 {
     struct proof pr = proof_of(plans, s, v);
-    const bool good = conclude(&pr, forest_open(&pr.forest, s->size) && memory_open(&pr) && check_memory(&pr) &&
-                                        check_messages(&pr) && run_all(&pr) && check_results(&pr));
+    const bool good = conclude(&pr, forest_open(&pr.forest, s->size) && memory_open(&pr) && prove_memory(&pr) &&
+                                        prove_messages(&pr) && run_all(&pr) && check_results(&pr));
 
     forest_close(&pr.forest);
     free(pr.memory);
@@ -1082,44 +538,6 @@ bool prove_plans(struct tt_plan *const *plans, const struct tt_shape *s, struct 
 
 /* ---- staging ---- */
 
-/* Of one pair of ranks: the messages x that are sent here against those, y, that were to be sent there. */
-static bool same_box(struct proof *pr, const struct proof *there, const struct side *x, int nx, const struct side *y,
-                     int ny)
-{
-    struct text t;
-
-    for (int i = 0; i < nx && i < ny; i++)
-        if (x[i].key != y[i].key || step_of(pr, &x[i])->n != step_of(there, &y[i])->n) {
-            t = accuse_proof(pr, PROVE_WIRE);
-            say(&t, "rank %d: expected ", x[i].rank);
-            say_step(&t, there->ranks[y[i].rank].plan, y[i].step);
-            say(&t, ", seen ");
-            say_step(&t, pr->ranks[x[i].rank].plan, x[i].step);
-            return false;
-        }
-    if (nx == ny)
-        return true;
-    t = accuse_proof(pr, PROVE_WIRE);
-    say(&t, "rank %d: expected %d messages to rank %d, seen %d", nx ? x->rank : y->rank, ny,
-        nx ? step_of(pr, x)->peer : step_of(there, y)->peer, nx);
-    return false;
-}
-
-static bool same_wire(struct tt_plan *const *plans, struct tt_plan *const *model, const struct tt_shape *s,
-                      struct prove_verdict *v)
-{
-    struct proof here = proof_of(plans, s, v), there = proof_of(model, s, v);
-    struct boxes x = {NULL, NULL}, y = {NULL, NULL};
-    bool good = boxes_open(&here, TT_SEND, &x) && boxes_open(&there, TT_SEND, &y);
-
-    for (int b = 0; good && b < s->size * s->size; b++)
-        good = same_box(&here, &there, x.sides + x.first[b], x.first[b + 1] - x.first[b], y.sides + y.first[b],
-                        y.first[b + 1] - y.first[b]);
-    boxes_close(&x);
-    boxes_close(&y);
-    return conclude(&here, good);
-}
-
 static bool check_staged(struct proof *pr, const unsigned *device_bufs)
 {
     for (int r = 0; r < pr->size; r++)
@@ -1128,7 +546,7 @@ static bool check_staged(struct proof *pr, const unsigned *device_bufs)
 
             if ((s->verb == TT_SEND && (device_bufs[r] & 1u << s->a.buf)) ||
                 (s->verb == TT_RECV && (device_bufs[r] & 1u << s->dst.buf)))
-                return accuse_step(pr, PROVE_UNSTAGED, r, i, "names device memory");
+                return prove_accuse_step(pr, PROVE_UNSTAGED, r, i, "names device memory");
         }
     return true;
 }
@@ -1157,9 +575,9 @@ static bool stage_all(struct tt_plan *const *plans, int size, const unsigned *de
 bool prove_staging(struct tt_plan *const *staged, struct tt_plan *const *plans, const struct tt_shape *s,
                    const unsigned *device_bufs, struct prove_verdict *v)
 {
-    struct proof pr = proof_of(staged, s, v);
+    struct proof pr = proof_of(staged, s, v), model = proof_of(plans, s, v);
 
-    return check_staged(&pr, device_bufs) && same_wire(staged, plans, s, v) && prove_plans(staged, s, v);
+    return conclude(&pr, check_staged(&pr, device_bufs) && prove_same_wire(&pr, &model)) && prove_plans(staged, s, v);
 }
 
 bool prove_staged(struct tt_plan *const *plans, const struct tt_shape *s, int64_t part, const unsigned *device_bufs,
@@ -1194,8 +612,8 @@ bool prove_build(const struct tt_alg *alg, const struct tt_shape *s, struct tt_p
             continue;
         error = errno;
         prove_free(plans, r);
-        t = accuse(v, alg->name, s, PROVE_NOT_BUILT);
-        say(&t, "rank %d: %s", r, strerror(error));
+        t = prove_accuse_shape(v, alg->name, s, PROVE_NOT_BUILT);
+        prove_say(&t, "rank %d: %s", r, strerror(error));
         return false;
     }
     return true;

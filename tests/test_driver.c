@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The room cuda/ over the simulated driver: what a pointer is, places and their scratch, queues that do not wait,
- * kernels, failures as words, contexts that vanish. Costs are asserted with the simulator's counters. The driver is loaded by
- * the test itself, as a program would, and late: libcuda.so.1 must be where the loader finds it. Each test runs in a
- * process of its own (Check forks). */
+ * kernels, failures as words, contexts that vanish. Costs are asserted with the simulator's counters. The driver is
+ * loaded by the test itself, as a program would, and late: libcuda.so.1 must be where the loader finds it. Each test
+ * runs in a process of its own (Check forks). */
 #include <check.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -114,6 +114,7 @@ START_TEST(without_a_driver_everything_is_host_memory)
 {
     int x = 0;
 
+    ck_assert(!tt_driver_present());
     ck_assert_int_eq(where(&x).kind, TT_MEM_HOST);
     ck_assert_int_eq(where(NULL).kind, TT_MEM_HOST);
     ck_assert_msg(!dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "a pointer query has loaded the driver");
@@ -126,6 +127,7 @@ START_TEST(a_driver_loaded_late_is_noticed)
 
     ck_assert_int_eq(where(&x).kind, TT_MEM_HOST);
     load_driver();
+    ck_assert(tt_driver_present());
     ck_assert_int_eq(where(&x).kind, TT_MEM_HOST); /* loaded but not initialised */
     begin();
     ck_assert_int_eq(where(device_memory(64)).kind, TT_MEM_DEVICE);
@@ -398,6 +400,24 @@ START_TEST(copies_do_not_wait_and_queues_are_separate)
 }
 END_TEST
 
+/* What the program has given to its default stream takes five times as long as our copy, which does not stand in
+ * line. */
+START_TEST(our_queues_do_not_wait_for_the_programs_streams)
+{
+    struct tt_place *place = enter_place();
+    void *a = device_memory(64), *b = device_memory(64), *c = device_memory(64), *d = device_memory(64);
+
+    ck_assert_int_eq(cu.inject("delay:us=40000"), 0);
+    for (int i = 0; i < 5; i++)
+        OK(cu.cuMemcpyAsync((CUdeviceptr)(uintptr_t)a, (CUdeviceptr)(uintptr_t)b, 64, NULL));
+    TT_OK(place->dev->copy(place, QUEUE, c, d, 64));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    ck_assert_int_eq(cu.cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
+    TT_OK(place->dev->settle(place));
+    ck_assert_int_eq(cu.cuStreamQuery(NULL), CUDA_SUCCESS);
+}
+END_TEST
+
 /* ---- reductions ---- */
 
 /* dst = a + b + c on the device, in place of b, in one launch; bit for bit what the host computes. */
@@ -509,6 +529,7 @@ static TCase *everything(void)
     tcase_add_test(all, a_failed_allocation_gives_up_unused_scratch_and_tries_again);
     tcase_add_test(all, out_of_memory_is_said_in_words);
     tcase_add_test(all, copies_do_not_wait_and_queues_are_separate);
+    tcase_add_test(all, our_queues_do_not_wait_for_the_programs_streams);
     tcase_add_test(all, a_reduction_is_one_launch_and_equals_the_hosts);
     tcase_add_test(all, every_kernel_can_be_launched);
     tcase_add_test(all, a_misaligned_buffer_is_refused_before_it_breaks_the_context);

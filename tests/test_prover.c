@@ -58,7 +58,8 @@ static void choose_memory(unsigned *device_bufs, int size)
     }
 }
 
-/* Parts of 3 elements, or of more where a message is so long that there would be more than about five. */
+/* Parts of 3 elements, or of more where there would be more than four: parts k and k + 2 share a slot, so three show
+ * all that more would. */
 static int64_t choose_part(struct tt_plan *const *plans, int size)
 {
     int64_t longest = 0;
@@ -66,11 +67,30 @@ static int64_t choose_part(struct tt_plan *const *plans, int size)
     for (int r = 0; r < size; r++)
         for (int i = 0; i < plans[r]->nsteps; i++)
             longest = plans[r]->steps[i].n > longest ? plans[r]->steps[i].n : longest;
-    return longest > 15 ? longest / 5 : 3;
+    return longest > 12 ? longest / 3 : 3;
+}
+
+/* Of each rank, the initials of the buffers that it stages: " SR - T" for ranks 0, 1, 2. */
+static const char *describe_memory(const unsigned *device_bufs, int size)
+{
+    static char words[PROVE_MAX_RANKS * (TT_NBUFS + 1) + 1];
+    char *at = words;
+
+    for (int r = 0; r < size; r++) {
+        *at++ = ' ';
+        for (int b = SEND; b <= TMP; b++)
+            if (device_bufs[r] & 1u << b)
+                *at++ = *tt_buf_name((enum tt_buf)b);
+        if (!device_bufs[r])
+            *at++ = '-';
+    }
+    *at = '\0';
+    return words;
 }
 
 static void must_prove(struct tt_plan *const *plans, const struct tt_shape *s)
 {
+    const int64_t part = choose_part(plans, s->size);
     struct prove_verdict v;
     unsigned device_bufs[PROVE_MAX_RANKS];
 
@@ -78,7 +98,9 @@ static void must_prove(struct tt_plan *const *plans, const struct tt_shape *s)
     tally.plans += 2 * s->size;
     choose_memory(device_bufs, s->size);
     ck_assert_msg(prove_plans(plans, s, &v), "%s", v.why);
-    ck_assert_msg(prove_staged(plans, s, choose_part(plans, s->size), device_bufs, &v), "staged: %s", v.why);
+    if (!prove_staged(plans, s, part, device_bufs, &v))
+        ck_abort_msg("%s; staged in parts of %d elements, by rank:%s", v.why, (int)part,
+                     describe_memory(device_bufs, s->size));
 }
 
 static bool same_place(struct tt_loc x, struct tt_loc y)
@@ -164,6 +186,14 @@ static void prove_uneven(const struct tt_alg *alg, struct tt_shape s)
     }
 }
 
+/* Sanitizers look at the prover and the passes, not at the algorithms, and are five times slower: for them, the sizes
+ * up to 9 and those around the last powers of two. */
+#ifdef __SANITIZE_ADDRESS__
+static const uint64_t sizes_proved = UINT64_C(0xc0000001c00001ff);
+#else
+static const uint64_t sizes_proved = ~UINT64_C(0);
+#endif
+
 static void prove_algorithm(const struct tt_alg *alg)
 {
     tally.algorithms++;
@@ -172,6 +202,8 @@ static void prove_algorithm(const struct tt_alg *alg)
         int64_t counts[] = {0, 1, size - 1, size, size + 1, PRIME};
         const int n = s.coll == TT_COLL_barrier ? 1 : distinct(counts, 6);
 
+        if (!(sizes_proved & UINT64_C(1) << (size - 1)))
+            continue;
         for (int i = 0; i < n; i++) {
             s.count = counts[i];
             prove_roots(alg, s);
@@ -194,8 +226,9 @@ START_TEST(algorithms_are_proved)
             (!only_name || strcmp(only_name, tt_algs[i]->name) == 0))
             prove_algorithm(tt_algs[i]);
     if (tally.algorithms > 0)
-        printf("proved %s: %ld algorithms, %ld cases staged and not, %ld plans in %.1f s\n", tt_coll_name((enum tt_coll)_i),
-               tally.algorithms, tally.proofs, tally.plans, (double)(clock() - start) / CLOCKS_PER_SEC);
+        printf("proved %s: %ld algorithms, %ld cases staged and not, %ld plans in %.1f s\n",
+               tt_coll_name((enum tt_coll)_i), tally.algorithms, tally.proofs, tally.plans,
+               (double)(clock() - start) / CLOCKS_PER_SEC);
 }
 END_TEST
 
@@ -222,7 +255,7 @@ int main(int argc, char **argv)
     only_coll = argc > 1 ? argv[1] : NULL;
     only_name = argc > 2 ? argv[2] : NULL;
     runner = srunner_create(suite());
-    srunner_run_all(runner, CK_NORMAL);
+    srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
