@@ -147,22 +147,28 @@ static bool remembered(const struct tt_memo *memo, unsigned staged)
 
 /* ---- all together ---- */
 
+/* Of a call whose arguments are not understood: is any buffer, as it was given, on a device, or in doubt? */
+static bool may_touch_device(const struct tt_call *c)
+{
+    const void *const buffers[] = {c->send.buf, c->recv.out};
+    struct tt_mem mem;
+
+    for (int i = 0; i < 2; i++)
+        if (buffers[i] && buffers[i] != MPI_IN_PLACE && (tt_mem_where(buffers[i], &mem) || tt_mem_on_device(&mem)))
+            return true;
+    return false;
+}
+
 /* Arguments that make no sense: the MPI below says so in its own words, unless it would touch device memory first. */
 static int run_unsound(struct tt_job *job, int class, const char *what)
 {
-    if (tt_job_look(job) == 0 && !tt_job_touches_device(job))
-        return tt_call_native(job->call);
-    return tt_job_reject(job, class, what);
+    return may_touch_device(job->call) ? tt_job_reject(job, class, what) : tt_call_native(job->call);
 }
 
 static int run_inter(struct tt_job *job)
 {
-    const void *const bufs[] = {job->call->send.buf, job->call->recv.out};
-    struct tt_mem mem;
-
-    for (int i = 0; i < 2; i++)
-        if (bufs[i] && bufs[i] != MPI_IN_PLACE && (tt_mem_where(bufs[i], &mem) || tt_mem_on_device(&mem)))
-            return tt_job_fail(job, "GPU memory on an intercommunicator is not supported yet: copy it to the host first");
+    if (may_touch_device(job->call))
+        return tt_job_fail(job, "GPU memory on an intercommunicator is not supported yet: copy it to the host first");
     return tt_call_native(job->call);
 }
 
