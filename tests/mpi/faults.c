@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* CUDA failures, as the simulated device injects them: faults memory | sticky | lost. One rank meets the failure, or
+ * all do, in each collective and by each algorithm. Every rank must come back from the call (the watchdog says who did not);
+ * the rank that failed gets an error that names Tutti, itself, the collective and the cause; nobody gets MPI_SUCCESS with a wrong
+ * result; and when the failure is over, the next call works. A broken context ends a process's CUDA, so each of
+ * these is a run of its own. */
+#define _GNU_SOURCE
+#include "tests/mpi/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/mpi/rows.h"
+
+enum { FAILING = 1, ROOM = 8 << 20, MAX_RANKS = 16 };
+
+int cudaDeviceReset(void);
+
+static char *send, *recv; /* device memory */
+static double *host;
+static int counts[MAX_RANKS];
+static MPI_Count wide_counts[MAX_RANKS];
+
+/* ---- what an error must say ---- */
+
+static void check_words(int error, const char *collective, const char *cause)
+{
+    char text[MPI_MAX_ERROR_STRING], rank[32];
+    int length;
+
+    PMPI_Error_string(error, text, &length);
+    snprintf(rank, sizeof rank, "rank %d", test_rank);
+    test_check(strstr(text, "Tutti") && strstr(text, rank) && strcasestr(text, collective) && strcasestr(text, cause),
+               "expected an error that names Tutti, %s, %s and \"%s\", got: %s", rank, collective, cause, text);
+}
+
+/* ---- calls ---- */
+
+/* n doubles in each block; every rank's are its rank + 1. */
+static struct tt_call call_of(int n)
+{
+    const size_t bytes = sizeof(double) * (size_t)n * (size_t)test_size;
+
+    for (int i = 0; i < n * test_size; i++)
+        host[i] = test_rank + 1;
+    for (int i = 0; i < test_size; i++)
+        wide_counts[i] = counts[i] = n;
+    memory_put(DEVICE, send, host, bytes);
+    memory_put(DEVICE, recv, host, bytes);
+    return (struct tt_call){.send = {send, n, MPI_DOUBLE}, .recv = {recv, n, MPI_DOUBLE}, .counts = counts, .op = MPI_SUM,
+                            .root = 0, .comm = MPI_COMM_WORLD};
+}
+
+/* Is a reduction that says it succeeded right? */
+static void check_sum(const char *id, int error, int n)
+{
+    const double want = test_size * (test_size + 1) / 2.0;
+    const bool scattered = strncmp(id, "reduce_scatter", 14) == 0;
+    int wrong = 0;
+
+    if (error != MPI_SUCCESS || (strcmp(id, "allreduce") && !scattered))
+        return;
+    memory_get(DEVICE, host, recv, sizeof(double) * (size_t)n);
+    for (int i = 0; i < n; i++)
+        wrong += host[i] != want;
+    test_check(wrong == 0, "MPI_SUCCESS, but %d of %d elements are not %g", wrong, n, want);
+}
+
+/* must: MUST_FAIL, MUST_NOT or MAY fail on the ranks that meet the failure. */
+enum must { MUST_FAIL, MUST_NOT_FAIL, MAY_FAIL };
+
+static int call(const struct row *row, int n, const char *cause, bool here, enum must must)
+{
+    const struct tt_call c = call_of(n);
+    const int error = row->ours(&c);
+
+    if (must == MUST_NOT_FAIL)
+        test_success(error);
+    else if (here && must == MUST_FAIL)
+        test_check(error != MPI_SUCCESS, "expected an error (%s), got MPI_SUCCESS", cause);
+    if (error != MPI_SUCCESS && here && cause)
+        check_words(error, row->id, cause);
+    check_sum(row->id, error, n);
+    return error;
+}
+
+static void check_host(const char *when)
+{
+    double mine = test_rank + 1, all = 0;
+
+    test_now("an allreduce on host memory %s", when);
+    if (test_success(MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)))
+        test_check(all == test_size * (test_size + 1) / 2.0, "expected %g, got %g", test_size * (test_size + 1) / 2.0, all);
+}
+
+/* ---- out of memory ---- */
+
+static const struct fault {
+    const char *name, *spec, *cause;
+    enum must staged; /* of a collective that reduces and is staged */
+} faults[] = {
+    {"no device memory", "oom:from=1", "memory", MAY_FAIL},
+    {"no pinned memory", "pinned:from=1", "memory", MUST_FAIL},
+    {"one allocation of device memory fails", "oom:after=1", NULL, MUST_NOT_FAIL},
+    {"one allocation of pinned memory fails", "pinned:after=1", NULL, MUST_NOT_FAIL},
+};
+enum { NFAULTS = sizeof faults / sizeof *faults };
+
+/* Grows from call to call, so that no block of an earlier one is large enough. */
+static int next_length(void)
+{
+    static int n = 600;
+
+    n += n / 40 + 1;
+    return n;
+}
+
+static void try_memory(const struct row *row, const char *algorithm, const struct fault *f, bool everywhere)
+{
+    const bool here = everywhere || test_rank == FAILING;
+    const bool leaves = test_rank != 0 && row->traits & (TT_RECV_AT_ROOT | TT_SEND_AT_ROOT); /* need no scratch at some ranks */
+    const enum must must = f->staged == MUST_FAIL && (leaves || row->traits & TT_ROOTED) ? MAY_FAIL : f->staged;
+    const int n = next_length();
+
+    test_now("%s by %s of %d doubles, %s %s", row->id, algorithm, n, f->name, everywhere ? "on all ranks" : "on rank 1");
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (here)
+        simulator.inject(f->spec);
+    call(row, n, f->cause, here, must);
+    simulator.reset();
+    test_now("%s by %s of %d doubles, after %s", row->id, algorithm, n, f->name);
+    call(row, n, NULL, false, MUST_NOT_FAIL);
+}
+
+static void try_memory_row(const struct row *row)
+{
+    const char *algorithm;
+
+    for (int a = 0; (algorithm = test_algorithm(row->id, a)); a++) {
+        if (strcmp(algorithm, "native") == 0)
+            continue; /* a rank that cannot take part there leaves the others inside the MPI below */
+        test_pin(row->id, algorithm);
+        for (int f = 0; f < NFAULTS; f++)
+            for (int everywhere = 0; everywhere < 2; everywhere++)
+                try_memory(row, algorithm, &faults[f], everywhere);
+    }
+    test_pin(row->id, NULL);
+}
+
+static void run_memory(void)
+{
+    for (int r = 0; r < NROWS; r++)
+        if (!(rows[r].traits & TT_NO_BUFFER))
+            try_memory_row(&rows[r]);
+    check_host("after the failures");
+}
+
+/* ---- a context that breaks, or goes ---- */
+
+static void run_broken(const char *spec, const char *cause, bool ends)
+{
+    const bool here = test_rank == FAILING;
+
+    test_pin("allreduce", "ring");
+    test_now("allreduce before the failure");
+    call(&rows[0], 5000, NULL, false, MUST_NOT_FAIL);
+    test_now("allreduce by ring, %s on rank 1", spec);
+    if (here)
+        simulator.inject(spec);
+    call(&rows[0], 5000, cause, here, MUST_FAIL);
+    test_now("allreduce of device memory after %s on rank 1", spec);
+    if (here)
+        recv = send = (char *)host; /* it has no device memory any more, or none that it may touch */
+    else
+        call_of(5000);
+    MPI_Allreduce(send, recv, 5000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (here && ends)
+        cudaDeviceReset();
+    check_host("after a context broke");
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "memory";
+
+    test_begin(&argc, &argv, 60);
+    if (!simulator.inject || test_size < 2) {
+        fprintf(stderr, "FAIL: the simulated device and 2 ranks are needed: only it can be made to fail\n");
+        return 1;
+    }
+    send = memory_take(DEVICE, ROOM);
+    recv = memory_take(DEVICE, ROOM);
+    host = malloc(ROOM);
+    test_set("TUTTI_CHUNK", "4K");
+    if (strcmp(mode, "sticky") == 0)
+        run_broken("sticky:after=4", "illegal", true);
+    else if (strcmp(mode, "lost") == 0)
+        run_broken("lost:after=4", "context", false);
+    else
+        run_memory();
+    return test_end();
+}
