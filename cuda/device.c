@@ -8,6 +8,7 @@
  * and kept: after the first call of a shape, the only driver calls are those that move or reduce data, and push, pop
  * and query. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cuda/driver.h"
 #include "cuda/image.h"
@@ -76,20 +77,26 @@ static void free_scratch(void *at)
     tt_driver_find()->cuMemFree((CUdeviceptr)(uintptr_t)at);
 }
 
+/* Ordinary memory that the driver is told to pin, not memory of the driver's: a message may be on its way into it when the
+ * context that pinned it ends, and then it must still be there. If it cannot be pinned, copies are slower and right all
+ * the same, so that is no failure. */
 static void *make_pinned(size_t bytes)
 {
-    const struct tt_driver *d = tt_driver_find();
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page;
     void *at = NULL;
 
-    if (tt_driver_check(d, d->cuMemHostAlloc(&at, bytes, CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc of %zu bytes",
-                        bytes))
+    if (posix_memalign(&at, page, whole)) {
+        tt_fault_set("no %zu bytes of host memory", whole);
         return NULL;
+    }
+    tt_driver_find()->cuMemHostRegister(at, whole, CU_MEMHOSTREGISTER_PORTABLE);
     return at;
 }
 
 static void free_pinned(void *at)
 {
-    tt_driver_find()->cuMemFreeHost(at);
+    tt_driver_find()->cuMemHostUnregister(at);
+    free(at);
 }
 
 static void *take(struct tt_place *place, size_t bytes)
@@ -361,7 +368,9 @@ static void place_free(struct device_place *p)
         if (p->streams[q])
             d->cuStreamDestroy(p->streams[q]);
     tt_pool_close(&p->scratch, gone);
-    tt_pool_close(&p->pinned, gone);
+    if (gone)
+        p->pinned.unmake = free; /* nobody is left to unpin it */
+    tt_pool_close(&p->pinned, false);
     if (!gone) {
         if (p->module)
             d->cuModuleUnload(p->module);

@@ -298,6 +298,28 @@ START_TEST(a_reset_context_is_another_place)
 }
 END_TEST
 
+/* Pinning fails: the memory is there, and copies through it are right. */
+START_TEST(memory_that_cannot_be_pinned_serves_as_well)
+{
+    struct tt_place *place = enter_place();
+    char *device = place->dev->take(place, 4096), *host;
+
+    ck_assert_int_eq(cu.inject("pinned:after=1"), 0);
+    host = place->dev->take_pinned(place, 4096);
+    ck_assert_ptr_nonnull(host);
+    ck_assert_int_eq(where(host).kind, TT_MEM_HOST);
+    memset(host, 7, 4096);
+    TT_OK(place->dev->copy(place, QUEUE, device, host, 4096));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    memset(host, 0, 4096);
+    TT_OK(place->dev->copy(place, QUEUE, host, device, 4096));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    ck_assert_int_eq(host[4095], 7);
+    place->dev->leave(place);
+    tt_places_close();
+}
+END_TEST
+
 START_TEST(close_gives_everything_back)
 {
     struct tt_place *place = enter_place();
@@ -523,6 +545,7 @@ static TCase *everything(void)
     tcase_add_test(all, memory_without_a_context_is_at_home_on_its_device);
     tcase_add_test(all, a_context_that_is_gone_is_no_error_at_close);
     tcase_add_test(all, a_reset_context_is_another_place);
+    tcase_add_test(all, memory_that_cannot_be_pinned_serves_as_well);
     tcase_add_test(all, close_gives_everything_back);
     tcase_add_test(all, scratch_given_back_is_taken_again_without_a_driver_call);
     tcase_add_test(all, unused_scratch_is_bounded);
