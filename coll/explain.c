@@ -25,7 +25,8 @@ static void what_moves(const struct tt_job *job, char *text, size_t size)
     if (job->row->traits & TT_NO_BUFFER)
         text[0] = '\0';
     else if (job->row->traits & TT_REDUCES)
-        snprintf(text, size, ", %s, %s %s", bytes, tt_mpi_type_name(job->call->recv.type), tt_mpi_op_name(job->call->op));
+        snprintf(text, size, ", %s%s, %s %s", bytes, job->row->traits & TT_SEND_BLOCKS ? " a block" : "",
+                 tt_mpi_type_name(job->call->recv.type), tt_mpi_op_name(job->call->op));
     else
         snprintf(text, size, ", %s%s", bytes, job->row->traits & (TT_SEND_BLOCKS | TT_RECV_BLOCKS) ? " a block" : "");
 }

@@ -11,6 +11,7 @@
 #include "coll/config.h"
 #include "coll/exec.h"
 #include "coll/job.h"
+#include "coll/types.h"
 #include "cuda/dev.h"
 
 static bool on;
@@ -88,8 +89,10 @@ __attribute__((visibility("default"))) int MPI_Init_thread(int *argc, char ***ar
  * places stay until after. */
 __attribute__((visibility("default"))) int MPI_Finalize(void)
 {
-    const int error = PMPI_Finalize();
+    int error;
 
+    tt_types_close();
+    error = PMPI_Finalize();
     tt_places_close();
     return error;
 }

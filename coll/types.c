@@ -174,10 +174,11 @@ static int format_make(enum tutti_format format, MPI_Datatype *type)
     return error;
 }
 
+static MPI_Datatype made[NFORMATS];
+static bool have[NFORMATS];
+
 __attribute__((visibility("default"))) int tutti_type(enum tutti_format format, MPI_Datatype *type)
 {
-    static MPI_Datatype made[NFORMATS];
-    static bool have[NFORMATS];
     int error = MPI_SUCCESS;
 
     if ((int)format < 0 || (int)format >= NFORMATS || !type)
@@ -191,4 +192,13 @@ __attribute__((visibility("default"))) int tutti_type(enum tutti_format format, 
     *type = made[format];
     pthread_mutex_unlock(&making);
     return error;
+}
+
+void tt_types_close(void)
+{
+    for (int i = 0; i < NFORMATS; i++) {
+        if (have[i])
+            PMPI_Type_free(&made[i]);
+        have[i] = false;
+    }
 }

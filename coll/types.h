@@ -24,6 +24,9 @@ int tt_layout_of(MPI_Datatype type, struct tt_layout *layout, bool *lasting);
  * words. *ours: only Tutti knows the type, so that the MPI below cannot stand in. */
 const struct tt_cell *tt_cell_of(MPI_Datatype type, MPI_Op op, const char **why, bool *ours);
 
+/* Frees what tutti_type made; before PMPI_Finalize. */
+void tt_types_close(void);
+
 /* "MPI_FLOAT", "MPI_SUM", or "a derived type", "a user's op". */
 const char *tt_mpi_type_name(MPI_Datatype type);
 const char *tt_mpi_op_name(MPI_Op op);
