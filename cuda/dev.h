@@ -28,8 +28,8 @@ static inline bool tt_mem_on_device(const struct tt_mem *m)
 }
 
 /* Asks where p lives: at most one driver call, and none at all while no CUDA driver is loaded in this process (it may
- * be loaded later, by anyone, at any time). Returns 0, or -1 with tt_fault() set after a CUDA error (a sticky one: a
- * fault is never taken for "host"). */
+ * be loaded later, by anyone, at any time). Returns 0, or -1 with tt_fault() set after a CUDA error, unless the
+ * address is one that the host can read: a fault is never taken for "host". */
 int tt_mem_where(const void *p, struct tt_mem *mem);
 
 /* Is there a CUDA driver in this process? Costs about 20 ns while there is none. If not, all memory is the host's, and

@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "cuda/inside.h"
 
@@ -120,6 +122,17 @@ static enum tt_mem_kind kind_of(CUmemorytype type, unsigned managed)
     return type == CU_MEMORYTYPE_DEVICE ? TT_MEM_DEVICE : type == CU_MEMORYTYPE_HOST ? TT_MEM_PINNED : TT_MEM_HOST;
 }
 
+/* After a sticky error the driver answers nothing any more, and a program may well go on without its GPU. The kernel
+ * still knows which addresses the host can read, which those of device memory are not; asked so, it returns an error
+ * where a plain load would be a fault. */
+static bool host_reads(const void *p)
+{
+    char byte;
+    const struct iovec here = {&byte, 1}, there = {(void *)p, 1};
+
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+}
+
 /* One call for all attributes. Of an address it does not know the driver says success and zeros. */
 static int query(const struct tt_driver *d, const void *p, struct tt_mem *mem)
 {
@@ -133,7 +146,7 @@ static int query(const struct tt_driver *d, const void *p, struct tt_mem *mem)
     const CUresult result = d->cuPointerGetAttributes(4, wanted, answers, (CUdeviceptr)(uintptr_t)p);
 
     if (result != CUDA_SUCCESS)
-        return means_none(result) ? 0 : tt_driver_check(d, result, "cuPointerGetAttributes of %p", p);
+        return means_none(result) || host_reads(p) ? 0 : tt_driver_check(d, result, "cuPointerGetAttributes of %p", p);
     mem->kind = kind_of(type, managed);
     if (tt_mem_on_device(mem)) {
         mem->device = device;

@@ -168,19 +168,21 @@ START_TEST(a_pointer_query_is_one_driver_call)
 }
 END_TEST
 
+/* Nor does it take the host's memory with it: that can still be told, by whether the host can read it. */
 START_TEST(a_broken_context_is_never_taken_for_host_memory)
 {
     struct tt_place *place = enter_place();
     struct tt_mem mem;
-    int x = 0;
+    int x;
     void *a = place->dev->take(place, 64), *b = place->dev->take(place, 64);
 
     ck_assert_int_eq(cu.inject("sticky:after=1"), 0);
     (void)place->dev->copy(place, QUEUE, a, b, 64);
     ck_assert_int_eq(wait_for(place, QUEUE), -1);
     ck_assert_ptr_nonnull(strstr(tt_fault(), "CUDA_ERROR_ILLEGAL_ADDRESS"));
-    ck_assert_int_eq(tt_mem_where(&x, &mem), -1);
+    ck_assert_int_eq(tt_mem_where(a, &mem), -1);
     ck_assert_ptr_nonnull(strstr(tt_fault(), "CUDA_ERROR_ILLEGAL_ADDRESS"));
+    ck_assert_int_eq(where(&x).kind, TT_MEM_HOST);
 }
 END_TEST
 
