@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What calls cost, counted by the simulated device: costs staged | direct. Staged: a ring allreduce moves its 2(P-1)/P n
+ * bytes down and up and nothing else, launches P-1 kernels, and from the second call on allocates nothing; host memory costs one
+ * pointer query a buffer; the caller's device and context stay as they were. Direct, over an MPI below that takes
+ * device pointers: no byte is copied between host and device at all. */
+#include "tests/mpi/harness.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/mpi/rows.h"
+
+enum { ROOM = 4 << 20, MAX_RANKS = 16 };
+
+static struct simcuda_counters counted;
+
+static void begin_counting(void)
+{
+    PMPI_Barrier(MPI_COMM_WORLD);
+    simulator.reset();
+}
+
+static void end_counting(void)
+{
+    simulator.counters(&counted);
+}
+
+static void check_count(const char *what, unsigned long long got, unsigned long long want)
+{
+    test_check(got == want, "expected %llu %s, counted %llu", want, what, got);
+}
+
+static void check_at_most(const char *what, unsigned long long got, unsigned long long want)
+{
+    test_check(got <= want, "expected at most %llu %s, counted %llu", want, what, got);
+}
+
+static unsigned long long sum_of_all(unsigned long long ours)
+{
+    unsigned long long all = 0;
+
+    PMPI_Allreduce(&ours, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    return all;
+}
+
+/* ---- a ring ---- */
+
+static void fill(char *at, int n)
+{
+    double *numbers = malloc(sizeof(double) * (size_t)n);
+
+    for (int i = 0; i < n; i++)
+        numbers[i] = test_rank + i % 5;
+    memory_put(DEVICE, at, numbers, sizeof(double) * (size_t)n);
+    free(numbers);
+}
+
+static void check_sums(const char *at, int n)
+{
+    double *numbers = malloc(sizeof(double) * (size_t)n);
+    int wrong = 0;
+
+    memory_get(DEVICE, numbers, at, sizeof(double) * (size_t)n);
+    for (int i = 0; i < n; i++)
+        wrong += numbers[i] != test_size * (i % 5) + test_size * (test_size - 1) / 2.0;
+    test_check(wrong == 0, "%d of %d sums are wrong", wrong, n);
+    free(numbers);
+}
+
+static void nothing_new(void)
+{
+    check_count("allocations of device memory", counted.device_allocs, 0);
+    check_count("allocations of pinned memory", counted.pinned_allocs, 0);
+    check_count("frees", counted.device_frees + counted.pinned_frees, 0);
+    check_count("streams", counted.streams, 0);
+    check_count("contexts", counted.contexts, 0);
+    check_count("calls that wait for the device", counted.syncs, 0);
+}
+
+/* staged: whether messages pass through the host. */
+static void check_ring(int n, bool staged)
+{
+    const unsigned long long p = (unsigned)test_size, bytes = sizeof(double) * (unsigned)n, all = staged ? 2 * (p - 1) * bytes : 0;
+
+    check_count("bytes from device to host on all ranks", sum_of_all(counted.bytes[SIMCUDA_D2H]), all);
+    check_count("bytes from host to device on all ranks", sum_of_all(counted.bytes[SIMCUDA_H2D]), all);
+    if ((unsigned)n % p == 0) {
+        check_count("bytes from device to host", counted.bytes[SIMCUDA_D2H], all / p);
+        check_count("bytes from host to device", counted.bytes[SIMCUDA_H2D], all / p);
+    } else { /* blocks differ by at most one element */
+        check_at_most("bytes from device to host", counted.bytes[SIMCUDA_D2H], all / p + 2 * sizeof(double));
+        check_at_most("bytes from host to device", counted.bytes[SIMCUDA_H2D], all / p + 2 * sizeof(double));
+    }
+    check_count("kernels", counted.launches, p - 1);
+    nothing_new();
+}
+
+static void try_ring(char *a, char *b, int n, bool staged)
+{
+    const char *how = staged ? "staged" : "direct";
+
+    test_now("first allreduce in place by ring of %d doubles, %s", n, how);
+    fill(a, n);
+    test_success(MPI_Allreduce(MPI_IN_PLACE, a, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    check_sums(a, n);
+    test_now("second allreduce in place by ring of %d doubles, %s", n, how);
+    fill(a, n);
+    begin_counting();
+    test_success(MPI_Allreduce(MPI_IN_PLACE, a, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    end_counting();
+    check_ring(n, staged);
+    check_count("copies within the device", counted.copies[SIMCUDA_D2D], 0);
+    check_sums(a, n);
+    test_now("allreduce by ring of %d doubles, %s", n, how);
+    fill(a, n);
+    fill(b, n);
+    begin_counting();
+    test_success(MPI_Allreduce(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    end_counting();
+    check_ring(n, staged);
+    check_at_most("bytes copied within the device", counted.bytes[SIMCUDA_D2D], sizeof(double) * (unsigned)n);
+    check_sums(b, n);
+}
+
+/* ---- a broadcast ---- */
+
+static void try_bcast(char *a, int n)
+{
+    const unsigned long long bytes = sizeof(double) * (unsigned)n;
+
+    test_pin("bcast", "binomial");
+    MPI_Bcast(a, n, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    test_now("bcast by binomial of %d doubles, staged", n);
+    begin_counting();
+    test_success(MPI_Bcast(a, n, MPI_DOUBLE, 0, MPI_COMM_WORLD));
+    end_counting();
+    check_count("bytes from host to device", counted.bytes[SIMCUDA_H2D], test_rank ? bytes : 0);
+    check_count("kernels", counted.launches, 0);
+    check_count("copies within the device", counted.copies[SIMCUDA_D2D], 0);
+    nothing_new();
+    test_pin("bcast", NULL);
+}
+
+/* ---- host memory ---- */
+
+static unsigned significant(const struct row *row, bool inplace)
+{
+    const bool root = test_rank == 0;
+    const bool here = inplace && (row->traits & TT_INPLACE_ALL || root);
+    const bool sends = !(row->traits & (TT_NO_BUFFER | TT_ONE_BUFFER)) && (!(row->traits & TT_SEND_AT_ROOT) || root) &&
+                       (!here || row->traits & TT_SEND_AT_ROOT);
+    const bool receives = !(row->traits & TT_NO_BUFFER) && (!(row->traits & TT_RECV_AT_ROOT) || root) &&
+                          !(here && row->traits & TT_SEND_AT_ROOT);
+
+    return sends + receives;
+}
+
+static void try_host(const struct row *row, bool inplace, double *send, double *recv)
+{
+    static int counts[MAX_RANKS];
+    struct tt_call c = {.send = {send, 3, MPI_DOUBLE}, .recv = {recv, 3, MPI_DOUBLE}, .counts = counts, .op = MPI_SUM,
+                        .comm = MPI_COMM_WORLD};
+
+    for (int i = 0; i < test_size; i++)
+        counts[i] = 3;
+    if (inplace && (row->traits & TT_INPLACE_ALL || test_rank == 0)) {
+        if (row->traits & TT_SEND_AT_ROOT)
+            c.recv.out = MPI_IN_PLACE;
+        else
+            c.send.buf = MPI_IN_PLACE;
+    }
+    test_now("%s%s on host memory", row->id, inplace ? " in place" : "");
+    row->ours(&c);
+    begin_counting();
+    test_success(row->ours(&c));
+    end_counting();
+    check_at_most("pointer queries", counted.pointer_queries, significant(row, inplace));
+    check_count("driver calls that are no pointer queries", counted.calls - counted.pointer_queries, 0);
+}
+
+static void try_all_on_host(void)
+{
+    static double send[3 * MAX_RANKS], recv[3 * MAX_RANKS];
+
+    for (int r = 0; r < NROWS; r++)
+        for (int inplace = 0; inplace < 2; inplace++)
+            if (!inplace || rows[r].traits & (TT_INPLACE_ALL | TT_INPLACE_ROOT))
+                try_host(&rows[r], inplace, send, recv);
+}
+
+/* ---- the caller's context ---- */
+
+typedef int context_function(void *context);
+
+/* What is current before is current after: another device, or nothing at all. */
+static void try_context(char *a, context_function *get, context_function *set, int (*make)(void *), const char *what)
+{
+    void *before = NULL, *after = NULL, *ours = NULL;
+    int device = -1, later = -1;
+
+    test_now("an allreduce of device memory while %s is current", what);
+    get(&ours);
+    make(set);
+    get(&before);
+    cudaGetDevice(&device);
+    if (!strstr(what, "nothing"))
+        test_check(before != ours || test_gpus == 1, "the test did not change the current context");
+    else
+        set(NULL);
+    get(&before);
+    test_success(MPI_Allreduce(MPI_IN_PLACE, a, 1000, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+    get(&after);
+    test_check(before == after, "expected context %p to be current afterwards, it is %p", before, after);
+    cudaGetDevice(&later);
+    test_check(device == later, "expected device %d to be current afterwards, it is %d", device, later);
+    set(ours);
+}
+
+static int next_device(void *unused)
+{
+    (void)unused;
+    return cudaSetDevice((test_rank + 1) % test_gpus);
+}
+
+static int same_device(void *unused)
+{
+    (void)unused;
+    return 0;
+}
+
+static void try_contexts(char *a)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    context_function *get, *set;
+
+    *(void **)&get = dlsym(driver, "cuCtxGetCurrent");
+    *(void **)&set = dlsym(driver, "cuCtxSetCurrent");
+    try_context(a, get, set, next_device, "another device");
+    cudaSetDevice(test_rank % test_gpus);
+    try_context(a, get, set, same_device, "nothing");
+    cudaSetDevice(test_rank % test_gpus);
+}
+
+int main(int argc, char **argv)
+{
+    const bool staged = argc < 2 || strcmp(argv[1], "direct") != 0;
+    char *a, *b;
+
+    test_begin(&argc, &argv, 60);
+    if (!simulator.counters) {
+        fprintf(stderr, "FAIL: the simulated device is needed: only it counts\n");
+        return 1;
+    }
+    a = memory_take(DEVICE, ROOM);
+    b = memory_take(DEVICE, ROOM);
+    test_set("TUTTI_MPI_CUDA", staged ? "no" : "probe");
+    test_pin("allreduce", "ring");
+    try_ring(a, b, 120000, staged);
+    try_ring(a, b, 100003, staged);
+    try_contexts(a);
+    test_pin("allreduce", NULL);
+    if (staged)
+        try_bcast(a, 100003);
+    try_all_on_host();
+    memory_give(DEVICE, a);
+    memory_give(DEVICE, b);
+    return test_end();
+}
