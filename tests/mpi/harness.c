@@ -129,11 +129,13 @@ static void find_simulator(void)
 
 static void find_gpus(void)
 {
+    const char *simulated = getenv("TUTTI_SIM_GPUS");
+
     if (cudaGetDeviceCount(&test_gpus) != 0)
         test_gpus = 0;
     if (test_gpus)
         cudaSetDevice(test_rank % test_gpus);
-    test_check(test_gpus > 0 || !getenv("TUTTI_SIM_GPUS"), "TUTTI_SIM_GPUS is set, but there are no GPUs");
+    test_check(test_gpus > 0 || !simulated || atoi(simulated) == 0, "TUTTI_SIM_GPUS=%s, but there are no GPUs", simulated);
     find_simulator();
 }
 
