@@ -4,6 +4,7 @@
  * differently, and looks at what arrived. Exit status: 0 it is right; 1 it is not; 2 there is no CUDA here. */
 #include <dlfcn.h>
 #include <mpi.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
