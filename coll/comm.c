@@ -3,6 +3,7 @@
  * MPI_Comm_dup: that would run the user's attribute copy functions. */
 #include "coll/comm.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,15 +103,17 @@ static int comm_make(MPI_Comm comm, struct tt_comm **state)
     return error;
 }
 
+static void make_keyval(void)
+{
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL);
+}
+
 static int comm_find(MPI_Comm comm, struct tt_comm **state)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     int found = 0, error;
 
-    if (keyval == MPI_KEYVAL_INVALID) {
-        error = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL);
-        if (error != MPI_SUCCESS)
-            return error;
-    }
+    pthread_once(&once, make_keyval);
     error = PMPI_Comm_get_attr(comm, keyval, state, &found);
     if (error != MPI_SUCCESS || found)
         return error;
