@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arguments that make no sense. On host memory the class of the error must be that of the MPI below for the very same call;
- * with a device buffer there must be an error too, and no crash. On MPI_COMM_SELF every fault, since there nobody can be left
- * waiting; on MPI_COMM_WORLD those that all ranks commit together. */
+/* Arguments that make no sense. On host memory the class of the error must be that of the MPI below for the very
+ * same call; with a device buffer there must be an error too, and no crash. On MPI_COMM_SELF every fault, since
+ * there nobody can be left waiting; on MPI_COMM_WORLD those that all ranks commit together. */
 #include "tests/mpi/harness.h"
 
 #include <stdio.h>
@@ -203,7 +203,8 @@ static void try_on_device(const struct row *row, const struct fault *f, MPI_Comm
 
 static bool applies(const struct fault *f, const struct row *row, MPI_Comm comm)
 {
-    return (f->needs == ~0u || row->traits & f->needs) && !(row->traits & f->unless) && (comm == MPI_COMM_SELF || f->together);
+    return (f->needs == ~0u || row->traits & f->needs) && !(row->traits & f->unless) &&
+           (comm == MPI_COMM_SELF || f->together);
 }
 
 /* Is there a buffer left that can be on a device? */

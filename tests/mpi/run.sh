@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs the MPI test programs: run.sh [NAME...], all of them without a NAME. A launch costs a second where ranks outnumber
-# cores, so there are few, with many checks in each. The environment says where things are:
+# Runs the MPI test programs: run.sh [NAME...], all of them without a NAME. A launch costs up to a second where ranks
+# outnumber cores, so there are few, with many checks in each. The environment says where things are:
 #   MPIEXEC   of the MPI that everything was built with
 #   BUILD     the top of the build tree ["."]: libtutti.so in .libs, the programs in tests/mpi
 #   SIM       the directory of the simulated libcuda.so.1 and libcudart.so [$BUILD/tests/simcuda/.libs]
@@ -47,7 +47,8 @@ launch()
 {
     ranks=$1 preload=$LIBRARY:$PROGRAMS/yield.so${2:+:$PROGRAMS/$2} program=$PROGRAMS/$3
     shift 3
-    timeout -k 5 "$PATIENCE" "$MPIEXEC" $oversubscribe -n "$ranks" env LD_PRELOAD="$preload" "$program" "$@" >"$output" 2>&1
+    timeout -k 5 "$PATIENCE" "$MPIEXEC" $oversubscribe -n "$ranks" env LD_PRELOAD="$preload" "$program" "$@" \
+        >"$output" 2>&1
     status=$?
     if [ $status -eq 124 ] || [ $status -eq 137 ]; then
         echo "  ended after $PATIENCE s, or by its own watchdog"
