@@ -14,8 +14,6 @@
 
 enum { FAILING = 1, ROOM = 8 << 20, MAX_RANKS = 16 };
 
-int cudaDeviceReset(void);
-
 static char *send, *recv; /* device memory */
 static double *host;
 static int counts[MAX_RANKS];

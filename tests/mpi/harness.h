@@ -32,9 +32,6 @@ bool test_success(int error);
 /* Prints the totals of all ranks as Check does, and ends MPI. Returns the exit status. */
 int test_end(void);
 
-/* Totals of this rank alone, for a program that cannot end in the ordinary way. */
-int test_end_alone(void);
-
 /* ---- Tutti's own functions, found in what was preloaded ---- */
 void test_set(const char *name, const char *value); /* tutti_set; must succeed */
 const char *test_algorithm(const char *collective, int i);
@@ -102,6 +99,6 @@ int cudaMallocHost(void **address, size_t bytes);
 int cudaFree(void *address);
 int cudaFreeHost(void *address);
 int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
-int cudaDeviceSynchronize(void);
+int cudaDeviceReset(void);
 
 #endif
