@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi-cuda-probe: does the MPI below take pointers to GPU memory? A process of its own (started by aware.c), because one that
- * does not will most likely crash. It sends GPU memory to itself, once short and once long, since MPIs treat the two
- * differently, and looks at what arrived. Exit status: 0 it is right; 1 it is not; 2 there is no CUDA here. */
+/* mpi-cuda-probe: does the MPI below take pointers to GPU memory? A process of its own (started by aware.c), because
+ * one that does not will most likely crash. It sends GPU memory to itself, once short and once long, since MPIs
+ * treat the two differently, and looks at what arrived. Exit status: 0 it is right; 1 it is not; 2 there is no CUDA
+ * here. */
 #include <dlfcn.h>
 #include <mpi.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +28,9 @@ static int load(void)
 #define TT_DRIVER(name, symbol, need, params) *(void **)&name = dlsym(driver, #symbol);
 #include "cuda/driver.def"
     *(void **)&retain = dlsym(driver, "cuDevicePrimaryCtxRetain");
-    return retain && cuInit && cuDeviceGet && cuCtxPushCurrent && cuMemAlloc && cuMemcpyAsync && cuCtxSynchronize ? 0 : -1;
+    if (!retain || !cuInit || !cuDeviceGet || !cuCtxPushCurrent || !cuMemAlloc || !cuMemcpyAsync || !cuCtxSynchronize)
+        return -1;
+    return 0;
 }
 
 static int open_device(void)
@@ -63,8 +67,8 @@ static enum status try_bytes(CUdeviceptr from, CUdeviceptr to, unsigned char *se
     for (int i = 0; i < bytes; i++)
         sent[i] = (unsigned char)(i * 31 + bytes % 251 + 1);
     memset(got, 0, (size_t)bytes);
-    if (copy(from, device_at(sent), (size_t)bytes) || copy(to, device_at(got), (size_t)bytes) || exchange(to, from, bytes) ||
-        copy(device_at(got), to, (size_t)bytes))
+    if (copy(from, device_at(sent), (size_t)bytes) || copy(to, device_at(got), (size_t)bytes) ||
+        exchange(to, from, bytes) || copy(device_at(got), to, (size_t)bytes))
         return WRONG;
     return memcmp(sent, got, (size_t)bytes) ? WRONG : RIGHT;
 }

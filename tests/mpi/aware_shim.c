@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A preload that makes the MPI below take pointers to the simulated device's memory, as a CUDA-aware MPI takes a GPU's: it
- * replaces them by where the simulator itself reaches that memory. Only what Tutti's wire and its probe call is here; a
- * test with it shows that device pointers then go straight through. */
+/* A preload that makes the MPI below take pointers to the simulated device's memory, as a CUDA-aware MPI takes a
+ * GPU's: it replaces them by where the simulator itself reaches that memory. Only what Tutti's wire and its probe
+ * call is here; a test with it shows that device pointers then go straight through. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stddef.h>

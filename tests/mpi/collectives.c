@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every collective, by every algorithm, from every kind of memory, against the MPI below.
- * A case is one call: collective, count, type and op, in place or not, root, communicator. The MPI below does it once, on
- * host memory; then Tutti does it by each of its algorithms and with each pattern of memory over the ranks, from buffers that
- * held the same before. What a rank receives must be equal to the last byte, what it sends unchanged, and the bytes around
- * both untouched; arguments that mean nothing on a rank are given as nonsense. Rows come from collectives.def, so that a new
- * collective is tested as soon as it is a row. About 20 us a call and rank. */
+/* Every collective, by every algorithm, from every kind of memory, against the MPI below. A case is one call:
+ * collective, count, type and op, in place or not, root, communicator. The MPI below does it once, on host memory;
+ * then Tutti does it by each of its algorithms and with each pattern of memory over the ranks, from buffers that
+ * held the same before. What a rank receives must be equal to the last byte, what it sends unchanged, and the bytes
+ * around both untouched; arguments that mean nothing on a rank are given as nonsense. Rows come from
+ * collectives.def, so that a new collective is tested as soon as it is a row. About 20 us a call and rank. */
 #include "tests/mpi/harness.h"
 
 #include <complex.h>
@@ -58,7 +58,8 @@ static const struct kind {
     {"int", "sum", MPI_INT, MPI_SUM, sizeof(int), sizeof(int), fill_int},
     {"double", "max", MPI_DOUBLE, MPI_MAX, sizeof(double), sizeof(double), fill_double},
     {"float", "sum", MPI_FLOAT, MPI_SUM, sizeof(float), sizeof(float), fill_float},
-    {"double complex", "prod", MPI_C_DOUBLE_COMPLEX, MPI_PROD, sizeof(double complex), sizeof(double complex), fill_complex},
+    {"double complex", "prod", MPI_C_DOUBLE_COMPLEX, MPI_PROD, sizeof(double complex), sizeof(double complex),
+     fill_complex},
     {"double int", "minloc", MPI_DOUBLE_INT, MPI_MINLOC, sizeof(struct double_int), 12, fill_double_int},
     {"unsigned short", "bxor", MPI_UNSIGNED_SHORT, MPI_BXOR, sizeof(short), sizeof(short), fill_short},
     {"signed char", "min", MPI_SIGNED_CHAR, MPI_MIN, 1, 1, fill_char},
@@ -175,17 +176,19 @@ static void measure(struct test_case *t)
     t->here_inplace = t->inplace && (has(t, TT_INPLACE_ALL) || root);
     t->sends = !has(t, TT_NO_BUFFER | TT_ONE_BUFFER) && (!has(t, TT_SEND_AT_ROOT) || root) &&
                (!t->here_inplace || has(t, TT_SEND_AT_ROOT));
-    t->receives = !has(t, TT_NO_BUFFER) && (!has(t, TT_RECV_AT_ROOT) || root) && !(t->here_inplace && has(t, TT_SEND_AT_ROOT));
+    t->receives = !has(t, TT_NO_BUFFER) && (!has(t, TT_RECV_AT_ROOT) || root) &&
+                  !(t->here_inplace && has(t, TT_SEND_AT_ROOT));
     t->nsend = has(t, TT_COUNTS) ? total : (size_t)t->count * (size_t)(has(t, TT_SEND_BLOCKS) ? p : 1);
-    t->nresult = has(t, TT_COUNTS) ? (size_t)t->counts[t->group->rank] : (size_t)t->count * (size_t)(has(t, TT_RECV_BLOCKS) ? p : 1);
+    t->nresult = has(t, TT_COUNTS) ? (size_t)t->counts[t->group->rank]
+                                   : (size_t)t->count * (size_t)(has(t, TT_RECV_BLOCKS) ? p : 1);
     t->nrecv = t->here_inplace && has(t, TT_REDUCES) ? t->nsend : t->nresult;
 }
 
 /* The call, from these buffers. Where nonsense is allowed, nonsense is what the MPI that is tested gets. */
 static struct tt_call call_of(const struct test_case *t, const void *send, void *recv, bool nonsense)
 {
-    struct tt_call c = {.send = {send, t->count, t->kind->type}, .recv = {recv, t->count, t->kind->type}, .counts = t->counts,
-                        .op = t->kind->op, .root = t->root, .comm = t->group->comm};
+    struct tt_call c = {.send = {send, t->count, t->kind->type}, .recv = {recv, t->count, t->kind->type},
+                        .counts = t->counts, .op = t->kind->op, .root = t->root, .comm = t->group->comm};
 
     if (t->large)
         c.counts = t->wide_counts;
@@ -206,7 +209,8 @@ static struct tt_call call_of(const struct test_case *t, const void *send, void 
     return c;
 }
 
-/* MPICH 4.0.2 crashes in MPI_Reduce in place at a root that is not rank 0, from 4 KiB on (it copies from MPI_IN_PLACE). */
+/* MPICH 4.0.2 crashes in MPI_Reduce in place at a root that is not rank 0, from 4 KiB on (it copies from
+ * MPI_IN_PLACE). */
 static bool in_place_breaks_native(const struct test_case *t)
 {
     return t->inplace && has(t, TT_REDUCES) && has(t, TT_ROOTED) && t->root > 0;
@@ -251,15 +255,17 @@ static void compare(const struct test_case *t, const struct region *r)
 static void try(const struct test_case *t, const char *algorithm, const struct pattern *pattern)
 {
     const struct kind *k = t->kind;
-    const enum memory from = pattern->of(t->group->rank, SEND_SIDE, t->key), to = pattern->of(t->group->rank, RECV_SIDE, t->key);
+    const enum memory from = pattern->of(t->group->rank, SEND_SIDE, t->key);
+    const enum memory to = pattern->of(t->group->rank, RECV_SIDE, t->key);
     struct region *send = &regions[from][SEND_SIDE], *recv = &regions[to][RECV_SIDE];
     const size_t shift = k->extent * (test_random(t->key) % (64 / k->extent));
     struct tt_call c = call_of(t, region_set(send, shift, t->send, t->nsend * k->extent),
                                region_set(recv, shift, t->before, t->nrecv * k->extent), true);
 
-    test_now("%s%s by %s of %d %s, %s, root %d%s, rank %d of %d, %s (here %s, %s), case %llu", t->row->id, t->large ? "_c" : "",
-             algorithm, t->count, k->name, k->op_name, t->root, t->inplace ? ", in place" : "", t->group->rank, t->group->size,
-             pattern->name, memory_names[from], memory_names[to], (unsigned long long)t->key);
+    test_now("%s%s by %s of %d %s, %s, root %d%s, rank %d of %d, %s (here %s, %s), case %llu", t->row->id,
+             t->large ? "_c" : "", algorithm, t->count, k->name, k->op_name, t->root, t->inplace ? ", in place" : "",
+             t->group->rank, t->group->size, pattern->name, memory_names[from], memory_names[to],
+             (unsigned long long)t->key);
     test_success((t->large ? t->row->large : t->row->ours)(&c));
     test_check(region_holds(send, t->send), "the send buffer, or bytes around it, were written");
     if (t->receives)
@@ -277,10 +283,11 @@ static bool pattern_exists(const struct pattern *pattern)
 
 /* ---- all cases of a group ---- */
 
-/* Types, roots, patterns and so on are not crossed with each other: each (collective, count) meets VARIANTS of their combinations,
- * and each algorithm meets all of these, from every STRIDE-th pattern of memory, beginning elsewhere each time. So that on every
- * size of communicator each (algorithm, pattern) meets about ten cases, and other ones with each seed. */
-enum { VARIANTS = 3, STRIDE = 3 };
+/* Types, roots, patterns and so on are not crossed with each other: each (collective, count) meets VARIANTS of their
+ * combinations, and each algorithm meets all of these, from every STRIDE-th pattern of memory, beginning elsewhere
+ * each time. So that on every size of communicator each (algorithm, pattern) meets about fifteen cases, and other
+ * ones with each seed. */
+enum { VARIANTS = 5, STRIDE = 3 };
 
 static void run_case(struct test_case *t)
 {

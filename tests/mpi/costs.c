@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What calls cost, counted by the simulated device: costs staged | direct. Staged: a ring allreduce moves its 2(P-1)/P n
- * bytes down and up and nothing else, launches P-1 kernels, and from the second call on allocates nothing; host memory costs one
- * pointer query a buffer; the caller's device and context stay as they were. Direct, over an MPI below that takes
- * device pointers: no byte is copied between host and device at all. */
+/* What calls cost, counted by the simulated device: costs staged | direct. Staged: a ring allreduce moves its
+ * 2(P-1)/P n bytes down and up and nothing else, launches P-1 kernels, and from the second call on allocates
+ * nothing; host memory costs one pointer query a buffer; the caller's device and context stay as they were. Direct,
+ * over an MPI below that takes device pointers: no byte is copied between host and device at all. */
 #include "tests/mpi/harness.h"
 
 #include <dlfcn.h>
@@ -82,7 +82,8 @@ static void nothing_new(void)
 /* staged: whether messages pass through the host. */
 static void check_ring(int n, bool staged)
 {
-    const unsigned long long p = (unsigned)test_size, bytes = sizeof(double) * (unsigned)n, all = staged ? 2 * (p - 1) * bytes : 0;
+    const unsigned long long p = (unsigned)test_size, bytes = sizeof(double) * (unsigned)n;
+    const unsigned long long all = staged ? 2 * (p - 1) * bytes : 0;
 
     check_count("bytes from device to host on all ranks", sum_of_all(counted.bytes[SIMCUDA_D2H]), all);
     check_count("bytes from host to device on all ranks", sum_of_all(counted.bytes[SIMCUDA_H2D]), all);

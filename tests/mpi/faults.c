@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* CUDA failures, as the simulated device injects them: faults memory | sticky | lost. One rank meets the failure, or
- * all do, in each collective and by each algorithm. Every rank must come back from the call (the watchdog says who did not);
- * the rank that failed gets an error that names Tutti, itself, the collective and the cause; nobody gets MPI_SUCCESS with a wrong
- * result; and when the failure is over, the next call works. A broken context ends a process's CUDA, so each of
- * these is a run of its own. */
+ * all do, in each collective and by each algorithm. Every rank must come back from the call (the watchdog says who
+ * did not); the rank that failed gets an error that names Tutti, itself, the collective and the cause; nobody gets
+ * MPI_SUCCESS with a wrong result; and when the failure is over, the next call works. A broken context ends a
+ * process's CUDA, so each of these is a run of its own. */
 #include "tests/mpi/harness.h"
 
 #include <stdio.h>
@@ -47,8 +47,8 @@ static struct tt_call call_of(int n)
         wide_counts[i] = counts[i] = n;
     memory_put(DEVICE, send, host, bytes);
     memory_put(DEVICE, recv, host, bytes);
-    return (struct tt_call){.send = {send, n, MPI_DOUBLE}, .recv = {recv, n, MPI_DOUBLE}, .counts = counts, .op = MPI_SUM,
-                            .root = 0, .comm = MPI_COMM_WORLD};
+    return (struct tt_call){.send = {send, n, MPI_DOUBLE}, .recv = {recv, n, MPI_DOUBLE}, .counts = counts,
+                            .op = MPI_SUM, .root = 0, .comm = MPI_COMM_WORLD};
 }
 
 /* Is a reduction that says it succeeded right? */
@@ -78,7 +78,8 @@ static bool says(int error, const char *cause)
     return cause && strcasestr(text, cause);
 }
 
-/* The call; here: this rank met the failure. Ranks that need none of what is lacking fail only because others did, and say so. */
+/* The call; here: this rank met the failure. Ranks that need none of what is lacking fail only because others did,
+ * and say so. */
 static int call(const struct row *row, int n, const char *cause, bool here, enum must must)
 {
     const struct tt_call c = call_of(n);
@@ -101,7 +102,8 @@ static void check_host(const char *when)
 
     test_now("an allreduce on host memory %s", when);
     if (test_success(MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)))
-        test_check(all == test_size * (test_size + 1) / 2.0, "expected %g, got %g", test_size * (test_size + 1) / 2.0, all);
+        test_check(all == test_size * (test_size + 1) / 2.0, "expected %g, got %g", test_size * (test_size + 1) / 2.0,
+                   all);
 }
 
 /* ---- out of memory ---- */
@@ -134,7 +136,8 @@ static void try_memory(const struct row *row, const char *algorithm, const struc
     const int n = 1000;
 
     renew();
-    test_now("%s by %s of %d doubles, %s %s", row->id, algorithm, n, f->name, everywhere ? "on all ranks" : "on rank 1");
+    test_now("%s by %s of %d doubles, %s %s", row->id, algorithm, n, f->name,
+             everywhere ? "on all ranks" : "on rank 1");
     PMPI_Barrier(MPI_COMM_WORLD);
     if (here)
         simulator.inject(f->spec);
@@ -169,8 +172,8 @@ static void run_memory(void)
 
 /* ---- a context that breaks, or goes ---- */
 
-/* A driver that answers every question with the same error does not say what is host memory, and Tutti does not guess: the rank
- * refuses, by name, and nobody waits. */
+/* A driver that answers every question with the same error does not say what is host memory, and Tutti does not
+ * guess: the rank refuses, by name, and nobody waits. */
 static void check_host_refused(const char *cause)
 {
     double mine = 1, all = 0;

@@ -66,7 +66,8 @@ bool test_success(int error)
 
 static int print_totals(long total, long failed)
 {
-    printf("%ld%%: Checks: %ld, Failures: %ld, Errors: 0\n", total ? 100 * (total - failed) / total : 100, total, failed);
+    printf("%ld%%: Checks: %ld, Failures: %ld, Errors: 0\n", total ? 100 * (total - failed) / total : 100, total,
+           failed);
     fflush(stdout);
     return failed ? 1 : 0;
 }
@@ -93,7 +94,8 @@ int test_end_alone(void)
 static void bite(int signal)
 {
     char text[640];
-    const int n = snprintf(text, sizeof text, "FAIL rank %d of %d: still waiting after its time was up: %s\n", test_rank, test_size, doing);
+    const int n = snprintf(text, sizeof text, "FAIL rank %d of %d: still waiting after its time was up: %s\n",
+                           test_rank, test_size, doing);
 
     (void)signal;
     if (write(2, text, (size_t)n) < 0)
@@ -129,11 +131,14 @@ static void find_simulator(void)
 
 static void find_gpus(void)
 {
+    const char *simulated = getenv("TUTTI_SIM_GPUS");
+
     if (cudaGetDeviceCount(&test_gpus) != 0)
         test_gpus = 0;
     if (test_gpus)
         cudaSetDevice(test_rank % test_gpus);
-    test_check(test_gpus > 0 || !getenv("TUTTI_SIM_GPUS"), "TUTTI_SIM_GPUS is set, but there are no GPUs");
+    test_check(test_gpus > 0 || !simulated || atoi(simulated) == 0, "TUTTI_SIM_GPUS=%s, but there are no GPUs",
+               simulated);
     find_simulator();
 }
 
@@ -158,8 +163,8 @@ void test_begin(int *argc, char ***argv, unsigned seconds)
     choose_seed();
     find_gpus();
     if (test_rank == 0)
-        printf("%s: %d ranks, %d GPUs, TUTTI_TEST_SEED=%llu\n", strrchr(**argv, '/') ? strrchr(**argv, '/') + 1 : **argv, test_size,
-               test_gpus, (unsigned long long)seed);
+        printf("%s: %d ranks, %d GPUs, TUTTI_TEST_SEED=%llu\n", basename(**argv), test_size, test_gpus,
+               (unsigned long long)seed);
 }
 
 /* ---- Tutti ---- */
@@ -257,7 +262,8 @@ char *memory_take(enum memory memory, size_t bytes)
     else
         error = take_device(&block, bytes, memory == OTHER_DEVICE);
     if (error || !block) {
-        fprintf(stderr, "FAIL rank %d: no %zu bytes of %s memory: error %d\n", test_rank, bytes, memory_names[memory], error);
+        fprintf(stderr, "FAIL rank %d: no %zu bytes of %s memory: error %d\n", test_rank, bytes, memory_names[memory],
+                error);
         exit(1);
     }
     return block;
@@ -332,7 +338,8 @@ char *region_set(struct region *r, size_t shift, const void *data, size_t bytes)
     char guard[GUARD];
 
     if (bytes > r->capacity || shift >= ALIGN) {
-        fprintf(stderr, "FAIL rank %d: %s: %zu bytes do not fit the test's own region of %zu\n", test_rank, doing, bytes, r->capacity);
+        fprintf(stderr, "FAIL rank %d: %s: %zu bytes do not fit the test's own region of %zu\n", test_rank, doing,
+                bytes, r->capacity);
         exit(1);
     }
     memset(guard, GUARD_BYTE, GUARD);

@@ -16,7 +16,8 @@
 extern int test_rank, test_size; /* of MPI_COMM_WORLD */
 extern int test_gpus;            /* visible to this process; 0: every test is on host memory */
 
-/* MPI_Init, the GPU of this rank, and MPI_ERRORS_RETURN on MPI_COMM_WORLD and MPI_COMM_SELF. seconds: until the watchdog bites. */
+/* MPI_Init, the GPU of this rank, and MPI_ERRORS_RETURN on MPI_COMM_WORLD and MPI_COMM_SELF. seconds: until the
+ * watchdog bites. */
 void test_begin(int *argc, char ***argv, unsigned seconds);
 
 /* What this rank does from now on, for failures and for the watchdog. */
@@ -40,8 +41,10 @@ const char *test_algorithm(const char *collective, int i);
 void test_pin(const char *collective, const char *algorithm); /* TUTTI_<COLLECTIVE>=algorithm */
 int test_format(int format, MPI_Datatype *type);              /* tutti_type */
 
-/* ---- random numbers ----
- * A function of the seed, which rank 0 prints, and of key: the same on all ranks for the same key. TUTTI_TEST_SEED sets it. */
+/* ---- random numbers ---- */
+
+/* A function of the seed, which rank 0 prints, and of key: the same on all ranks for the same key. TUTTI_TEST_SEED
+ * sets the seed. */
 uint64_t test_random(uint64_t key);
 
 /* ---- memory ---- */
@@ -64,7 +67,8 @@ struct region {
 void region_make(struct region *r, enum memory memory, size_t capacity);
 void region_free(struct region *r);
 
-/* Holds bytes of data from now on, at `shift` bytes behind an address that is a multiple of 256 bytes. Returns where. */
+/* Holds bytes of data from now on, at `shift` bytes behind an address that is a multiple of 256 bytes. Returns
+ * where. */
 char *region_set(struct region *r, size_t shift, const void *data, size_t bytes);
 
 /* Fetches what it holds; false if a guard byte was written. */
@@ -75,7 +79,8 @@ bool region_holds(const struct region *r, const void *data);
 
 /* ---- elements ---- */
 
-/* How the bytes of an element compare: `payload` of each `extent` bytes mean something. -1, or the first element that differs. */
+/* How the bytes of an element compare: `payload` of each `extent` bytes mean something. -1, or the first element
+ * that differs. */
 long first_difference(const void *a, const void *b, size_t n, size_t extent, size_t payload);
 
 /* ---- the simulated device; NULL functions on a real one ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program that has nothing to do with CUDA: Tutti must not load the driver into it, whatever it calls. Not linked with
- * the harness, which has to do with CUDA. */
+/* A program that has nothing to do with CUDA: Tutti must not load the driver into it, whatever it calls. Not linked
+ * with the harness, which has to do with CUDA. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -25,7 +25,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "FAIL rank %d: the CUDA driver was loaded into a process that does not use it\n", rank);
     PMPI_Reduce(&failures, &total, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0)
-        printf("nocuda: %d ranks\n%d%%: Checks: %d, Failures: %d, Errors: 0\n", p, 100 - 100 * total / (3 * p), 3 * p, total);
+        printf("nocuda: %d ranks\n%d%%: Checks: %d, Failures: %d, Errors: 0\n", p, 100 - 100 * total / (3 * p), 3 * p,
+               total);
     MPI_Finalize();
     return failures != 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Datatypes and ops of the user's own. Every rank uses another datatype for the same signature of twelve ints: with
- * gaps, out of order, with a lower bound that is not zero, or as absolute addresses from MPI_BOTTOM; each collective that
- * moves data must give what the MPI below gives, gaps included. User's ops, commutative and not, must be what a fold
- * from rank 0 upwards gives, be called on whole elements and with the user's own handle. Intercommunicators must work on host memory
- * and be refused, by name, on a device's. */
+ * gaps, out of order, with a lower bound that is not zero, or as absolute addresses from MPI_BOTTOM; each collective
+ * that moves data must give what the MPI below gives, gaps included. User's ops, commutative and not, must be what a
+ * fold from rank 0 upwards gives, be called on whole elements and with the user's own handle. Intercommunicators
+ * must work on host memory and be refused, by name, on a device's. */
 #include "tests/mpi/harness.h"
 
 #include <stdio.h>
@@ -84,7 +84,8 @@ static void make_layouts(void)
     layouts[4] = (struct layout){.name = "struct", .type = structure()};
     layouts[5] = (struct layout){.name = "lower bound -8", .type = resized(contiguous(INTS, MPI_INT), -8, 64)};
     layouts[6] = (struct layout){.name = "lower bound 16", .type = resized(vector(), 16, 96)};
-    layouts[7] = (struct layout){.name = "extent as if contiguous, lower bound 4", .type = resized(contiguous(INTS, MPI_INT), 4, 48)};
+    layouts[7] = (struct layout){.name = "lower bound 4, and the extent of a contiguous one",
+                                 .type = resized(contiguous(INTS, MPI_INT), 4, 48)};
     for (int i = 0; i < NLAYOUTS; i++) {
         struct layout *l = &layouts[i];
         MPI_Aint lb;
@@ -144,7 +145,8 @@ static void measure(struct test_case *t)
     const bool root = test_rank == t->root;
 
     t->here_inplace = t->inplace && (has(t, TT_INPLACE_ALL) || root);
-    t->sends = !has(t, TT_ONE_BUFFER) && (!has(t, TT_SEND_AT_ROOT) || root) && (!t->here_inplace || has(t, TT_SEND_AT_ROOT));
+    t->sends = !has(t, TT_ONE_BUFFER) && (!has(t, TT_SEND_AT_ROOT) || root) &&
+               (!t->here_inplace || has(t, TT_SEND_AT_ROOT));
     t->receives = (!has(t, TT_RECV_AT_ROOT) || root) && !(t->here_inplace && has(t, TT_SEND_AT_ROOT));
     t->send.elements = t->count * (has(t, TT_SEND_BLOCKS) ? test_size : 1);
     t->recv.elements = t->count * (has(t, TT_RECV_BLOCKS) ? test_size : 1);
@@ -155,7 +157,9 @@ static void measure(struct test_case *t)
 static struct tt_call call_of(const struct test_case *t, const char *send, const char *recv)
 {
     struct tt_call c = {.send = {buffer(&t->send, send), t->count, t->send.layout->type},
-                        .recv = {buffer(&t->recv, recv), t->count, t->recv.layout->type}, .root = t->root, .comm = t->comm};
+                        .recv = {buffer(&t->recv, recv), t->count, t->recv.layout->type},
+                        .root = t->root,
+                        .comm = t->comm};
 
     if (t->here_inplace && has(t, TT_SEND_AT_ROOT))
         c.recv.out = MPI_IN_PLACE;
@@ -184,11 +188,13 @@ static void compare(const struct test_case *t, const struct region *r)
 static void try(const struct test_case *t, const char *algorithm, enum memory from, enum memory to)
 {
     struct region *send = &regions[from][0], *recv = &regions[to][1];
-    const char *in = region_set(send, 0, t->send.data, t->send.bytes), *out = region_set(recv, 0, t->recv.data, t->recv.bytes);
+    const char *in = region_set(send, 0, t->send.data, t->send.bytes);
+    const char *out = region_set(recv, 0, t->recv.data, t->recv.bytes);
     const struct tt_call c = call_of(t, in, out);
 
-    test_now("%s by %s of %d elements, sent as %s, received as %s, root %d%s, from %s to %s memory", t->row->id, algorithm, t->count,
-             t->send.layout->name, t->recv.layout->name, t->root, t->inplace ? ", in place" : "", memory_names[from], memory_names[to]);
+    test_now("%s by %s of %d elements, sent as %s, received as %s, root %d%s, from %s to %s memory", t->row->id,
+             algorithm, t->count, t->send.layout->name, t->recv.layout->name, t->root, t->inplace ? ", in place" : "",
+             memory_names[from], memory_names[to]);
     test_success(t->row->ours(&c));
     test_check(region_holds(send, t->send.data), "the send buffer, or bytes around it, were written");
     if (t->receives)
@@ -383,7 +389,8 @@ static void compare_matrices(const struct user_op *u, const struct region *r, in
     for (int i = 0; i < n; i++) {
         const struct matrix want = folded(u, first + i);
 
-        if (!test_check(memcmp(got[i].m, want.m, sizeof want.m) == 0, "matrix %d: expected %llu %llu %llu %llu, got %llu %llu %llu %llu", i,
+        if (!test_check(memcmp(got[i].m, want.m, sizeof want.m) == 0,
+                        "matrix %d: expected %llu %llu %llu %llu, got %llu %llu %llu %llu", i,
                         (unsigned long long)want.m[0], (unsigned long long)want.m[1], (unsigned long long)want.m[2],
                         (unsigned long long)want.m[3], (unsigned long long)got[i].m[0], (unsigned long long)got[i].m[1],
                         (unsigned long long)got[i].m[2], (unsigned long long)got[i].m[3]))
@@ -406,9 +413,11 @@ static void try_user_op(const struct user_op *u, enum memory from, enum memory t
         compare_matrices(u, recv, 0, MATRICES);
     test_now("reduce with %s of matrices, from %s to %s memory", u->name, memory_names[from], memory_names[to]);
     region_set(recv, 0, ours, sizeof *ours * MATRICES);
-    if (test_success(MPI_Reduce(send->at, recv->at, MATRICES, matrix_type, u->op, root, MPI_COMM_WORLD)) && test_rank == root)
+    if (test_success(MPI_Reduce(send->at, recv->at, MATRICES, matrix_type, u->op, root, MPI_COMM_WORLD)) &&
+        test_rank == root)
         compare_matrices(u, recv, 0, MATRICES);
-    test_now("reduce_scatter_block with %s of matrices, from %s to %s memory", u->name, memory_names[from], memory_names[to]);
+    test_now("reduce_scatter_block with %s of matrices, from %s to %s memory", u->name, memory_names[from],
+             memory_names[to]);
     region_set(recv, 0, ours, sizeof *ours * MATRICES);
     if (test_success(MPI_Reduce_scatter_block(send->at, recv->at, MATRICES, matrix_type, u->op, MPI_COMM_WORLD)))
         compare_matrices(u, recv, test_rank * MATRICES, MATRICES);

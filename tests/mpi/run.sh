@@ -1,0 +1,153 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs the MPI test programs: run.sh [NAME...], all of them without a NAME. A launch costs up to a second where ranks
+# outnumber cores, so there are few, with many checks in each. The environment says where things are:
+#   MPIEXEC   of the MPI that everything was built with
+#   BUILD     the top of the build tree ["."]: libtutti.so in .libs, the programs in tests/mpi
+#   SIM       the directory of the simulated libcuda.so.1 and libcudart.so [$BUILD/tests/simcuda/.libs]
+# Exit status 0: all passed. A launch that does not end is ended, and said so.
+set -u
+
+: "${MPIEXEC:=mpiexec}" "${BUILD:=.}"
+BUILD=$(cd "$BUILD" && pwd)
+: "${SIM:=$BUILD/tests/simcuda/.libs}"
+LIBRARY=$BUILD/.libs/libtutti.so
+PROGRAMS=$BUILD/tests/mpi
+PATIENCE=240
+
+# Open MPI refuses root and more ranks than cores unless told
+oversubscribe=
+case $("$MPIEXEC" --version 2>/dev/null) in
+*"Open MPI"* | *OpenRTE*)
+    oversubscribe=--oversubscribe
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    ;;
+esac
+
+# staging is what is tested, unless a launch says otherwise; and no variable of the user's
+for name in $(env | sed -n 's/^\(TUTTI_[A-Z_]*\)=.*/\1/p'); do
+    case $name in TUTTI_TEST_*) ;; *) unset "$name" ;; esac
+done
+unset TUTTI
+export TUTTI_SIM_GPUS=2 TUTTI_MPI_CUDA=no
+export LD_LIBRARY_PATH="$SIM${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+
+failed=0
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+
+fail()
+{
+    failed=$((failed + 1))
+    echo "FAIL $*"
+}
+
+# launch RANKS PRELOAD PROGRAM [ARGUMENT...]: its output goes to $output, its status to $status
+launch()
+{
+    ranks=$1 preload=$LIBRARY:$PROGRAMS/yield.so${2:+:$PROGRAMS/$2} program=$PROGRAMS/$3
+    shift 3
+    timeout -k 5 "$PATIENCE" "$MPIEXEC" $oversubscribe -n "$ranks" env LD_PRELOAD="$preload" "$program" "$@" \
+        >"$output" 2>&1
+    status=$?
+    if [ $status -eq 124 ] || [ $status -eq 137 ]; then
+        echo "  ended after $PATIENCE s, or by its own watchdog"
+    fi
+}
+
+# passes RANKS PRELOAD PROGRAM [ARGUMENT...]
+passes()
+{
+    before=$(date +%s)
+    words="$*"
+    launch "$@"
+    # errors that Tutti reports are what some programs provoke: shown only if they fail
+    if [ $status -eq 0 ] && grep -q 'Failures: 0' "$output"; then
+        grep -v '^tutti: \|^$' "$output"
+    else
+        head -60 "$output"
+        fail "$words: exit status $status"
+    fi
+    echo "  $(($(date +%s) - before)) s"
+}
+
+# says PATTERN: the launch must have said it
+says()
+{
+    grep -q -e "$1" "$output" || { cat "$output"; fail "expected \"$1\""; }
+}
+
+# refuses NAME=VALUE PATTERN: MPI_Init must fail
+refuses()
+{
+    export "$1"
+    launch 2 "" nocuda
+    unset "${1%%=*}"
+    [ $status -ne 0 ] || fail "$1: expected MPI_Init to fail"
+    says "$2"
+}
+
+run_collectives() { passes 7 "" collectives; }
+run_cells() { passes 4 "" cells; }
+run_types() { passes 5 "" types; }
+run_errors() { passes 2 "" errors; }
+run_faults()
+{
+    passes 3 "" faults memory
+    passes 3 "" faults sticky
+    passes 3 "" faults lost
+}
+run_costs()
+{
+    passes 3 "" costs staged
+    passes 4 "" costs staged
+    TUTTI_MPI_CUDA=probe
+    passes 3 aware_shim.so costs direct
+    TUTTI_MPI_CUDA=no
+}
+run_nocuda()
+{
+    passes 2 "" nocuda
+    TUTTI_SIM_GPUS=0
+    passes 3 "" types
+    TUTTI_SIM_GPUS=2
+}
+
+run_settings()
+{
+    echo "settings: errors at MPI_Init, not hangs later"
+    refuses TUTTI_ALLREDUCE=rnig "there are .*ring"
+    refuses TUTTI_CHUNK=lots "TUTTI_CHUNK=lots is not a size"
+    export TUTTI_ALREDUCE=ring
+    launch 2 "" nocuda
+    unset TUTTI_ALREDUCE
+    [ $status -eq 0 ] || fail "a variable that nobody reads must be pointed out, not refused"
+    says "TUTTI_ALREDUCE is set but nothing reads it"
+    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env TUTTI_ALLREDUCE=ring LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" : \
+        -n 1 env TUTTI_ALLREDUCE=tree LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" >"$output" 2>&1 &&
+        fail "expected MPI_Init to fail where TUTTI_ALLREDUCE differs between ranks"
+    says "TUTTI_ALLREDUCE must be equal on all ranks"
+    export TUTTI=off
+    launch 2 "" nocuda
+    unset TUTTI
+    [ $status -eq 0 ] || fail "TUTTI=off: exit status $status"
+}
+
+# The library may be preloaded into anything.
+run_harmless()
+{
+    echo "harmless: in what is no MPI program"
+    for command in "ls /" "bash -c true" "$MPIEXEC --version"; do
+        $command >"$output" 2>&1
+        plain=$(cat "$output")
+        LD_PRELOAD=$LIBRARY $command >"$output" 2>&1 || fail "LD_PRELOAD=libtutti.so $command: exit status $?"
+        [ "$plain" = "$(cat "$output")" ] || fail "LD_PRELOAD=libtutti.so $command prints something else"
+    done
+}
+
+for name in ${*:-harmless settings nocuda errors faults costs cells types collectives}; do
+    "run_$name"
+done
+[ $failed -eq 0 ] && exit 0
+echo "$failed launches or checks failed"
+exit 1
