@@ -115,7 +115,7 @@ static int copy_now(struct tt_place *place, void *dst, const void *src, size_t b
         return explain(why, size, tt_fault());
     if (place->dev->copy(place, d.queue, dst, src, bytes))
         d.state = -1;
-    else
+    else if (!drained(&d))
         tt_wait(drained, &d);
     if (d.state < 0)
         explain(why, size, tt_fault());

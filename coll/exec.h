@@ -54,7 +54,8 @@ int tt_req_start(struct tt_req *req, const struct tt_plan *plan, const struct tt
 bool tt_req_progress(struct tt_req *req);
 void tt_req_end(struct tt_req *req);
 
-/* Polls something until it is true; after so many polls in vain each further one yields the core. 0 where ranks outnumber cores. */
+/* Polls something that was not yet true until it is; after so many polls in vain yields the core before each. 0 where ranks
+ * outnumber cores. */
 extern int tt_polls_before_yield;
 void tt_wait(bool (*done)(void *), void *what);
 
