@@ -240,16 +240,15 @@ static void compare(const struct test_case *t, const struct region *r)
     const struct kind *k = t->kind;
     const bool whole = region_get(r, now);
     const long i = first_difference(now, t->want, t->nresult, k->extent, k->payload);
-    double got[2] = {0}, due[2] = {0};
+    unsigned long long got[2] = {0}, due[2] = {0};
 
     test_check(whole, "bytes before or behind the receive buffer were written");
     if (i >= 0) {
         memcpy(got, now + (size_t)i * k->extent, k->extent < 16 ? k->extent : 16);
         memcpy(due, t->want + (size_t)i * k->extent, k->extent < 16 ? k->extent : 16);
     }
-    test_check(i < 0, "element %ld of %zu: expected bytes %016llx %016llx, got %016llx %016llx", i, t->nresult,
-               *(unsigned long long *)&due[0], *(unsigned long long *)&due[1], *(unsigned long long *)&got[0],
-               *(unsigned long long *)&got[1]);
+    test_check(i < 0, "element %ld of %zu: expected bytes %016llx %016llx, got %016llx %016llx", i, t->nresult, due[0],
+               due[1], got[0], got[1]);
 }
 
 static void try(const struct test_case *t, const char *algorithm, const struct pattern *pattern)
