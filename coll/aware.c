@@ -46,8 +46,9 @@ static int find_probe(char *path, size_t size)
  * nor load this library into it. The array is the caller's to free. */
 static char **lone_environment(void)
 {
-    static const char *const drop[] = {"PMI", "HYDI", "HYDRA", "MPIEXEC", "MPIR_", "OMPI_COMM", "OMPI_UNIVERSE", "OMPI_MCA_orte", "OMPI_MCA_ess",
-                                       "OMPI_APP", "OMPI_FIRST", "PRTE", "TUTTI="};
+    static const char *const drop[] = {"PMI", "HYDI", "HYDRA", "MPIEXEC", "MPIR_", "OMPI_COMM", "OMPI_UNIVERSE",
+                                       "OMPI_MCA_orte", "OMPI_MCA_ess", "OMPI_APP", "OMPI_FIRST", "PRTE", "SLURM_",
+                                       "FLUX_", "PALS_", "TUTTI="};
     size_t n = 0, kept = 0;
     char **lone;
 
@@ -113,23 +114,25 @@ static bool probe(void)
         tt_log(TT_INFO, "the program mpi-cuda-probe is not to be found or not to be started: GPU memory will be staged");
         return false;
     }
+    tt_log(TT_INFO, "trying whether the MPI below takes GPU memory; TUTTI_MPI_CUDA=yes or no spares it");
     return await(pid) == 0;
 }
 
-static bool answer;
+static bool proven;
 
-static void ask(void)
+static void prove(void)
 {
-    enum { NO, YES, PROBE };
-
-    answer = tt_config.mpi_cuda == YES || (tt_config.mpi_cuda == PROBE && probe());
-    tt_log(TT_INFO, "GPU memory %s (TUTTI_MPI_CUDA)", answer ? "is given to the MPI below" : "is staged through pinned memory");
+    proven = probe();
+    tt_log(TT_INFO, "the MPI below %s GPU memory", proven ? "was tried and takes" : "does not take");
 }
 
 bool tt_mpi_takes_device_memory(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    enum { NO, YES, PROBE };
 
-    pthread_once(&once, ask);
-    return answer;
+    if (tt_config.mpi_cuda != PROBE)
+        return tt_config.mpi_cuda == YES;
+    pthread_once(&once, prove);
+    return proven;
 }

@@ -5,15 +5,9 @@
  *     whose type no GPU can reduce;
  *   - on the host, gaps and all, for GPU memory that the MPI below is to work on.
  * The wire sees none of this. */
-#include "coll/aware.h"
 #include "coll/job.h"
 
 #include <stdio.h>
-
-static struct tt_place *host(void)
-{
-    return tt_place_of(&(struct tt_mem){.kind = TT_MEM_HOST, .device = -1});
-}
 
 /* ---- home ---- */
 
@@ -22,29 +16,18 @@ static bool needs_pack(const struct tt_job *job, const struct tt_side *side)
     return !side->layout.plain && !job->cell;
 }
 
-/* The place of a side that a plan can work on where it lies, if that is a device. */
-static struct tt_place *device_of(const struct tt_job *job, const struct tt_side *side, bool *fault)
+/* Is the side on a device, and can a plan work on it there? */
+static bool serves_as_home(const struct tt_job *job, const struct tt_side *side)
 {
-    struct tt_place *place;
-
-    if (!side->on_device || needs_pack(job, side))
-        return NULL;
-    place = tt_place_of(&side->mem);
-    *fault |= !place;
-    return place && (!job->cell || place->dev->reduces(place, job->cell)) ? place : NULL;
+    return side->on_device && !needs_pack(job, side) &&
+           (!job->cell || side->place->dev->reduces(side->place, job->cell));
 }
 
 struct tt_place *tt_job_home(const struct tt_job *job)
 {
-    bool fault = false;
-    struct tt_place *place;
-
-    if (!tt_job_touches_device(job))
-        return host();
-    place = device_of(job, &job->recv, &fault);
-    if (!place)
-        place = device_of(job, &job->send, &fault);
-    return fault ? NULL : place ? place : host();
+    return serves_as_home(job, &job->recv)   ? job->recv.place
+           : serves_as_home(job, &job->send) ? job->send.place
+                                             : tt_host_place();
 }
 
 /* Reductions need their operands at home; data that only moves can be copied from anywhere. */
@@ -52,20 +35,20 @@ static bool needs_stand_in(const struct tt_job *job, const struct tt_side *side,
 {
     if (!job->cell)
         return false;
-    return side->on_device ? tt_place_of(&side->mem) != home : home != host();
+    return side->place != home;
 }
 
 static bool side_on_device(const struct tt_job *job, const struct tt_side *side, const struct tt_place *home)
 {
     if (!side->significant || needs_pack(job, side))
         return false;
-    return needs_stand_in(job, side, home) ? home != host() : side->on_device;
+    return needs_stand_in(job, side, home) ? home != tt_host_place() : side->on_device;
 }
 
 unsigned tt_job_on_device(const struct tt_job *job, const struct tt_place *home)
 {
     return (side_on_device(job, &job->send, home) ? 1u << SEND : 0) | (side_on_device(job, &job->recv, home) ? 1u << RECV : 0) |
-           (home != host() ? 1u << TMP : 0);
+           (home != tt_host_place() ? 1u << TMP : 0);
 }
 
 /* ---- memory ---- */
@@ -79,10 +62,9 @@ static int explain(char *why, size_t size, const char *text)
 /* bytes that go back when the binding ends; NULL on failure. */
 static char *keep(struct tt_bound *b, struct tt_place *place, void *block)
 {
-    if (block && b->nblocks < TT_MAX_BLOCKS) {
-        b->blocks[b->nblocks].place = place;
-        b->blocks[b->nblocks++].block = block;
-    }
+    b->blocks[b->nblocks].place = place;
+    b->blocks[b->nblocks].block = block;
+    b->nblocks += block != NULL;
     return block;
 }
 
@@ -123,11 +105,6 @@ static int copy_now(struct tt_place *place, void *dst, const void *src, size_t b
     return d.state < 0 ? -1 : 0;
 }
 
-static struct tt_place *place_of(const struct tt_side *side)
-{
-    return side->on_device ? tt_place_of(&side->mem) : host();
-}
-
 /* ---- datatypes with gaps ---- */
 
 /* The bytes that a side spans: the first, relative to its buffer, and how many. Extents may be negative. */
@@ -157,12 +134,12 @@ typedef int pack_call(char *elements, int n, MPI_Datatype type, char *packed, in
 
 static int pack_some(char *elements, int n, MPI_Datatype type, char *packed, int bytes, int *at)
 {
-    return PMPI_Pack(elements, n, type, packed, bytes, at, MPI_COMM_SELF);
+    return PMPI_Pack(elements, n, type, packed, bytes, at, tt_quiet_self());
 }
 
 static int unpack_some(char *elements, int n, MPI_Datatype type, char *packed, int bytes, int *at)
 {
-    return PMPI_Unpack(packed, bytes, at, elements, n, type, MPI_COMM_SELF);
+    return PMPI_Unpack(packed, bytes, at, elements, n, type, tt_quiet_self());
 }
 
 /* MPICH refuses to pack from MPI_BOTTOM, a null pointer: the same elements, as seen from an address that is none. */
@@ -210,17 +187,17 @@ static int host_copy(struct tt_bound *b, const struct tt_side *side, char **at, 
     *at = side->buf;
     if (!side->on_device)
         return 0;
-    copy = take(b, host(), span.bytes);
+    copy = take(b, tt_host_place(), span.bytes);
     if (!copy)
         return explain(why, size, tt_fault());
     *at = copy - span.first;
-    return copy_now(place_of(side), copy, side->buf + span.first, span.bytes, why, size);
+    return copy_now(side->place, copy, side->buf + span.first, span.bytes, why, size);
 }
 
 /* *at: element 0 of a contiguous stand-in; the host copy it is packed from, or is to be unpacked to, goes to b. */
 static int packed_stand_in(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **at, char *why, size_t size)
 {
-    *at = take(b, host(), tt_side_bytes(side));
+    *at = take(b, tt_host_place(), tt_side_bytes(side));
     if (!*at)
         return explain(why, size, tt_fault());
     if (host_copy(b, side, &b->unpacked, why, size))
@@ -244,7 +221,7 @@ static bool recv_is_result(const struct tt_job *job)
 /* *at: a copy of the side at home. */
 static int home_stand_in(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **at, char *why, size_t size)
 {
-    struct tt_place *from = place_of(side), *home = b->with.home;
+    struct tt_place *from = side->place, *home = b->with.home;
     const size_t bytes = (size_t)side->count * (size_t)side->layout.extent;
 
     if (home->dev->enter(home))
@@ -255,7 +232,7 @@ static int home_stand_in(struct tt_bound *b, const struct tt_side *side, bool ho
     home->dev->leave(home);
     if (!*at)
         return -1;
-    return holds_data ? copy_now(from == host() ? home : from, *at, side->buf, bytes, why, size) : 0;
+    return holds_data ? copy_now(from == tt_host_place() ? home : from, *at, side->buf, bytes, why, size) : 0;
 }
 
 /* *at: where the plan finds the side. */
@@ -295,14 +272,11 @@ static int bind_scratch(struct tt_bound *b, const struct tt_plan *plan, char *wh
     return error;
 }
 
-int tt_bind_plan(struct tt_bound *b, const struct tt_job *job, struct tt_place *home, const struct tt_plan *plan, char *why, size_t size)
+int tt_bind_plan(struct tt_bound *b, const struct tt_job *job, const struct tt_plan *plan, char *why, size_t size)
 {
-    b->with.comm = job->comm->wire_comm;
-    b->with.wire = job->comm->wire;
-    b->with.home = home;
-    b->with.host = host();
+    b->with.host = tt_host_place();
     b->with.cell = job->cell;
-    b->with.on_device = tt_job_on_device(job, home);
+    b->with.on_device = tt_job_on_device(job, b->with.home);
     if (bind_side(b, job, &job->send, true, &b->with.base[SEND], why, size) ||
         bind_side(b, job, &job->recv, recv_holds_data(job), &b->with.base[RECV], why, size))
         return -1;
@@ -340,14 +314,14 @@ int tt_bound_deliver(struct tt_bound *b, char *why, size_t size)
     if (!side)
         return 0;
     if (b->stand_in && !b->gapped)
-        return copy_now(side->on_device ? place_of(side) : b->with.home, side->buf, b->stand_in,
+        return copy_now(side->on_device ? side->place : b->with.home, side->buf, b->stand_in,
                         (size_t)side->count * (size_t)side->layout.extent, why, size);
     if (b->stand_in && pack_all(unpack_some, side, b->unpacked, b->stand_in, why, size))
         return -1;
     if (!side->on_device)
         return 0;
     span = span_of(side);
-    return copy_now(place_of(side), side->buf + span.first, b->unpacked + span.first, span.bytes, why, size);
+    return copy_now(side->place, side->buf + span.first, b->unpacked + span.first, span.bytes, why, size);
 }
 
 void tt_bound_end(struct tt_bound *b)

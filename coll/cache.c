@@ -19,7 +19,7 @@ static uint64_t hash_of(const struct tt_key *k)
 
     h = mix(h, (uint64_t)s->count);
     h = mix(h, (uint64_t)s->root << 32 | (uint64_t)s->unit);
-    h = mix(h, (uint64_t)(uintptr_t)k->cell ^ k->generation);
+    h = mix(h, ((uint64_t)(uintptr_t)k->cell ^ k->generation) + k->foreign);
     for (int i = 0; s->counts && i < s->size; i++)
         h = mix(h, (uint64_t)s->counts[i]);
     return h ? h : 1;
@@ -36,7 +36,7 @@ static bool same_key(const struct tt_key *a, const struct tt_key *b)
 {
     const struct tt_shape *s = &a->shape, *t = &b->shape;
 
-    return a->coll == b->coll && a->cell == b->cell && a->staged == b->staged && a->generation == b->generation &&
+    return a->coll == b->coll && a->cell == b->cell && a->staged == b->staged && a->foreign == b->foreign && a->generation == b->generation &&
            s->coll == t->coll && s->size == t->size && s->root == t->root && s->inplace == t->inplace && s->commutes == t->commutes && s->count == t->count &&
            s->segment == t->segment && s->unit == t->unit && same_counts(s, t);
 }
@@ -62,11 +62,9 @@ struct tt_entry *tt_cache_find(struct tt_cache *cache, const struct tt_key *key)
 
     for (int i = 0; set && i < WAYS; i++)
         if (set[i].hash == hash && same_key(&set[i].key, key)) {
-            set[i].used = ++cache->clock;
-            cache->hits++;
+            tt_cache_touch(cache, &set[i]);
             return &set[i];
         }
-    cache->misses++;
     return NULL;
 }
 

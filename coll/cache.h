@@ -15,6 +15,7 @@ struct tt_key {
     enum tt_coll coll; /* the call's own */
     struct tt_shape shape;
     const struct tt_cell *cell; /* NULL where nothing is reduced, or only the MPI below knows how */
+    uint64_t foreign;           /* what only the MPI below knows, told apart; 0 otherwise */
     unsigned generation;        /* of the configuration */
     unsigned staged;            /* this rank's buffers that go through pinned memory: changes its plan, not the wire */
 };
@@ -29,12 +30,17 @@ struct tt_entry {
 
 struct tt_cache {
     uint64_t clock;
-    uint64_t hits, misses;
     struct tt_entry *entries; /* TT_CACHE_SLOTS, allocated at first use */
 };
 
 /* The entry of key, or NULL. */
 struct tt_entry *tt_cache_find(struct tt_cache *cache, const struct tt_key *key);
+
+/* Counts as a use of the entry. */
+static inline void tt_cache_touch(struct tt_cache *cache, struct tt_entry *entry)
+{
+    entry->used = ++cache->clock;
+}
 
 /* Puts an entry in, taking plan and a copy of the counts; evicts what was used longest ago. NULL if out of memory (plan
  * is then freed). */

@@ -6,10 +6,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "coll/config.h"
-#include "coll/job.h"
 
 enum { MAX_SHARED = 64 };
 
@@ -45,6 +43,8 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+/* ---- the private communicator ---- */
+
 static int private_comm(MPI_Comm comm, MPI_Comm *made)
 {
     MPI_Group group;
@@ -58,44 +58,70 @@ static int private_comm(MPI_Comm comm, MPI_Comm *made)
     return PMPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN);
 }
 
-/* With the user's error handler set aside: running out of contexts is no error of the user's, and every rank sees it. */
-static void try_private_comm(MPI_Comm comm, struct tt_comm *c)
+/* With the user's error handler set aside: running out of contexts is no error of the user's, and every rank sees it.
+ * MPI_COMM_NULL if there is none to be had. */
+static MPI_Comm try_private_comm(MPI_Comm comm)
 {
+    MPI_Comm made = MPI_COMM_NULL;
     MPI_Errhandler theirs;
 
     PMPI_Comm_get_errhandler(comm, &theirs);
     PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    c->usable = private_comm(comm, &c->wire_comm) == MPI_SUCCESS;
-    PMPI_Comm_set_errhandler(comm, theirs);
-    PMPI_Errhandler_free(&theirs);
-    if (!c->usable) {
-        c->wire_comm = MPI_COMM_NULL;
+    if (private_comm(comm, &made) != MPI_SUCCESS) {
+        made = MPI_COMM_NULL;
         tt_log(TT_WARN, "no private communicator to be had: this communicator's calls go to the MPI below");
     }
+    PMPI_Comm_set_errhandler(comm, theirs);
+    PMPI_Errhandler_free(&theirs);
+    return made;
 }
 
+/* Are there ranks in comm that were not in this process's MPI_COMM_WORLD when the settings were compared (spawned, or
+ * joined)? If one rank finds so, all do: each is foreign to some other. */
+static bool crosses_worlds(MPI_Comm comm, int size)
+{
+    MPI_Group ours, world;
+    int here, there;
+    bool crosses = false;
+
+    PMPI_Comm_group(comm, &ours);
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    for (here = 0; here < size && !crosses; here++) {
+        PMPI_Group_translate_ranks(ours, 1, &here, world, &there);
+        crosses = there == MPI_UNDEFINED;
+    }
+    PMPI_Group_free(&ours);
+    PMPI_Group_free(&world);
+    return crosses;
+}
+
+/* ---- making ---- */
+
+/* What is collective comes first and is done by every rank, even by one that then runs out of memory. */
 static int comm_make(MPI_Comm comm, struct tt_comm **state)
 {
-    struct tt_comm *c = calloc(1, sizeof *c);
-    int flag, error;
+    struct tt_comm made = {.wire_comm = MPI_COMM_NULL, .wire = &tt_wire_p2p}, *c;
+    int inter, error;
 
-    if (!c)
-        return MPI_ERR_NO_MEM;
-    c->wire_comm = MPI_COMM_NULL;
-    c->wire = &tt_wire_p2p;
-    PMPI_Comm_rank(comm, &c->rank);
-    PMPI_Comm_size(comm, &c->size);
-    PMPI_Comm_test_inter(comm, &flag);
-    c->inter = flag;
-    c->counts = malloc((size_t)c->size * sizeof *c->counts);
-    c->memos = calloc(TT_NCOLLS, sizeof *c->memos);
-    if (!c->counts || !c->memos) {
-        comm_free(c);
+    PMPI_Comm_rank(comm, &made.rank);
+    PMPI_Comm_size(comm, &made.size);
+    PMPI_Comm_test_inter(comm, &inter);
+    made.inter = inter;
+    if (!inter && made.size > 1)
+        made.wire_comm = try_private_comm(comm);
+    made.usable = !inter && (made.size == 1 || made.wire_comm != MPI_COMM_NULL);
+    if (made.wire_comm != MPI_COMM_NULL && crosses_worlds(comm, made.size))
+        made.usable = tt_comm_agree(made.wire_comm) == MPI_SUCCESS;
+    c = malloc(sizeof *c);
+    made.counts = malloc((size_t)made.size * sizeof *made.counts);
+    if (!c || !made.counts) {
+        free(c);
+        free(made.counts);
+        if (made.wire_comm != MPI_COMM_NULL)
+            PMPI_Comm_free(&made.wire_comm);
         return MPI_ERR_NO_MEM;
     }
-    c->usable = !c->inter;
-    if (!c->inter && c->size > 1)
-        try_private_comm(comm, c);
+    *c = made;
     *state = c;
     error = PMPI_Comm_set_attr(comm, keyval, c);
     if (error != MPI_SUCCESS)

@@ -18,11 +18,12 @@ struct tt_comm {
     const struct tt_wire *wire;
     struct tt_cache cache;
     int64_t *counts; /* room for the counts of one v-collective, size of them */
-    struct tt_memo *memos; /* the last call of each collective, TT_NCOLLS of them (job.h) */
+    struct tt_memo *memos; /* the last call of each collective, TT_NCOLLS of them (job.h); made at first use */
 };
 
-/* comm's state, made on first use: so only inside a blocking collective call on comm, or MPI_Init. Sets *state; or returns an
- * MPI error code (comm is not a communicator; out of memory), nothing having been sent. */
+/* comm's state, made on first use: so only inside a blocking collective call on comm, or MPI_Init. Sets *state; or returns
+ * MPI_ERR_NO_MEM, this rank having done its part in what is collective about it; or another MPI error code: comm is no
+ * communicator. */
 int tt_comm_of(MPI_Comm comm, struct tt_comm **state);
 
 /* Compares the settings that must be equal on all ranks of comm. Collective. MPI_SUCCESS, or an error code after this

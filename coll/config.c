@@ -120,6 +120,11 @@ bool tt_config_known(const char *name)
 
 static void point_out_unknown(void)
 {
+    static bool done;
+
+    if (done)
+        return;
+    done = true;
     for (char **e = environ; *e; e++)
         if (strncmp(*e, "TUTTI_", 6) == 0 && !variable_known(*e, strcspn(*e, "=")))
             tt_log(TT_WARN, "%.*s is set but nothing reads it: see `tutti info` for the names", (int)strcspn(*e, "="), *e);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From the arguments of a call to its shape and its two sides, for every collective by the traits of its row; and
- * the check that the arguments make sense. What does not is left to the MPI below, whose error the user expects. */
-#include <string.h>
-
+ * the check that the arguments make sense. What does not is left to the MPI below, whose error the user expects, unless
+ * it would touch device memory. */
 #include "coll/config.h"
 #include "coll/job.h"
 
@@ -30,7 +29,7 @@ static int side_fill(struct tt_side *side, const void *buf, MPI_Count count, MPI
     if (tt_layout_of(type, &side->layout, &side->lasting) != MPI_SUCCESS)
         return MPI_ERR_TYPE;
     *what = "a buffer is null";
-    if (!buf && side->layout.true_lb == 0 && side->layout.plain && count > 0)
+    if (!buf && side->layout.true_lb == 0 && count > 0)
         return MPI_ERR_BUFFER;
     return MPI_SUCCESS;
 }
@@ -115,10 +114,13 @@ static int check_in_place(struct tt_job *job, const char **what)
                                                                                                     : MPI_SUCCESS;
 }
 
+/* Only what is wrong for certain may be refused, since a rank that is refused is alone: datatypes with gaps can share an
+ * address and no byte. */
 static int check_alias(const struct tt_job *job, const char **what)
 {
     *what = "the send and the receive buffer are the same: MPI_IN_PLACE says that";
     return job->send.significant && job->recv.significant && job->send.buf == job->recv.buf && job->send.buf &&
+                   (has(job, TT_REDUCES) || (job->send.layout.plain && job->recv.layout.plain)) &&
                    tt_side_bytes(&job->send) && tt_side_bytes(&job->recv)
                ? MPI_ERR_BUFFER
                : MPI_SUCCESS;
@@ -149,14 +151,21 @@ static size_t unit_of(size_t bytes)
     return lowest == 0 ? 1 : lowest > 16 ? 16 : lowest;
 }
 
+/* Bytes of a side's block, or of all of it where it is one. */
+static size_t block_bytes(const struct tt_job *job, const struct tt_side *side)
+{
+    const bool blocks = has(job, side == &job->send ? TT_SEND_BLOCKS : TT_RECV_BLOCKS);
+
+    return tt_side_bytes(side) / (size_t)(blocks ? job->comm->size : 1);
+}
+
 static void shape_fill(struct tt_job *job)
 {
     struct tt_shape *s = &job->shape;
     const struct tt_side *stated = has(job, TT_RECV_AT_ROOT) && !job->is_root     ? &job->send
                                    : has(job, TT_SEND_AT_ROOT) && job->is_root    ? &job->send
                                                                                   : &job->recv;
-    const bool blocks = stated == &job->send ? has(job, TT_SEND_BLOCKS) : has(job, TT_RECV_BLOCKS);
-    const size_t bytes = tt_side_bytes(stated) / (size_t)(blocks ? job->comm->size : 1);
+    const size_t bytes = block_bytes(job, stated);
 
     *s = (struct tt_shape){.coll = tt_coll_family(job->call->coll), .size = job->comm->size, .inplace = job->inplace};
     s->root = has(job, TT_ROOTED) ? job->call->root : 0;
@@ -164,6 +173,8 @@ static void shape_fill(struct tt_job *job)
     s->counts = has(job, TT_COUNTS) ? job->comm->counts : NULL;
     s->unit = job->cell ? job->cell->size : unit_of(bytes);
     s->count = job->cell ? job->call->recv.count : (int64_t)(bytes / s->unit);
+    job->uneven = !has(job, TT_REDUCES) && job->send.significant && job->recv.significant &&
+                  block_bytes(job, &job->send) != block_bytes(job, &job->recv);
     s->segment = tt_config.segment > (int64_t)s->unit ? tt_config.segment / (int64_t)s->unit : 1;
 }
 
@@ -186,18 +197,20 @@ int tt_job_describe(struct tt_job *job, const char **what)
 
 static int side_look(struct tt_side *side)
 {
-    side->on_device = false;
     if (!side->significant || tt_side_bytes(side) == 0)
         return 0;
     if (tt_mem_where(side->buf + side->layout.true_lb, &side->mem))
         return -1;
     side->on_device = tt_mem_on_device(&side->mem);
-    return 0;
+    if (side->on_device)
+        side->place = tt_place_of(&side->mem);
+    return side->place ? 0 : -1;
 }
 
 int tt_job_look(struct tt_job *job)
 {
     job->send.on_device = job->recv.on_device = false;
+    job->send.place = job->recv.place = tt_host_place();
     if (!tt_driver_present())
         return 0;
     return side_look(&job->send) || side_look(&job->recv) ? -1 : 0;

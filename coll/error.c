@@ -1,33 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MPI errors with our own words. They have a class of their own: MPICH 4.0 loses the text of a code that a program adds to
  * one of MPI's own classes. There is one code, whose text is replaced each time, since codes are a bounded resource. */
+#include "coll/error.h"
+
+#include <pthread.h>
 #include <stdio.h>
 
 #include "coll/config.h"
 #include "coll/job.h"
 
-static int tutti_code(void)
-{
-    static int code = MPI_SUCCESS;
-    int class;
+__thread int tt_inside;
 
-    if (code == MPI_SUCCESS &&
-        (PMPI_Add_error_class(&class) != MPI_SUCCESS || PMPI_Add_error_code(class, &code) != MPI_SUCCESS))
-        code = MPI_ERR_OTHER;
-    return code;
+static int tutti_code = MPI_ERR_OTHER;
+
+static void make_code(void)
+{
+    int class, code;
+
+    if (PMPI_Add_error_class(&class) == MPI_SUCCESS && PMPI_Add_error_code(class, &code) == MPI_SUCCESS)
+        tutti_code = code;
+}
+
+void tt_call_handler(MPI_Comm comm, int code)
+{
+    const int inside = tt_inside;
+
+    tt_inside = 0;
+    PMPI_Comm_call_errhandler(comm, code);
+    tt_inside = inside;
 }
 
 int tt_raise(MPI_Comm comm, const char *what)
 {
-    const int code = tutti_code();
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     char text[MPI_MAX_ERROR_STRING];
 
+    pthread_once(&once, make_code);
     snprintf(text, sizeof text, "Tutti: %s", what);
-    if (code != MPI_ERR_OTHER)
-        PMPI_Add_error_string(code, text);
+    if (tutti_code != MPI_ERR_OTHER)
+        PMPI_Add_error_string(tutti_code, text);
     tt_log(TT_ERROR, "%s", what);
-    PMPI_Comm_call_errhandler(comm, code);
-    return code;
+    tt_call_handler(comm, tutti_code);
+    return tutti_code;
 }
 
 int tt_job_fail(const struct tt_job *job, const char *why)
@@ -41,6 +55,6 @@ int tt_job_fail(const struct tt_job *job, const char *why)
 int tt_job_reject(const struct tt_job *job, int class, const char *why)
 {
     tt_log(TT_ERROR, "rank %d: %s: %s", job->comm->rank, job->row->name, why);
-    PMPI_Comm_call_errhandler(job->call->comm, class);
+    tt_call_handler(job->call->comm, class);
     return class;
 }

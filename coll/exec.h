@@ -24,6 +24,7 @@ struct tt_binding {
 struct tt_lane_state {
     int next;      /* step to post next */
     int inflight;  /* messages of the round under way */
+    int errors;    /* that the wire has reported */
     unsigned busy; /* bit per enum tt_flow: queues of home that this round gave work to */
     bool done;
     MPI_Request *requests;

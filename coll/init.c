@@ -9,8 +9,8 @@
 
 #include "coll/comm.h"
 #include "coll/config.h"
+#include "coll/error.h"
 #include "coll/exec.h"
-#include "coll/job.h"
 #include "coll/types.h"
 #include "cuda/dev.h"
 
@@ -21,7 +21,9 @@ static char config_why[1024];
 static void load(void)
 {
     config_error = tt_config_load(config_why, sizeof config_why);
-    on = !config_error && tt_config.enabled;
+    on = !config_error;
+    if (config_error)
+        tt_log(TT_ERROR, "%s", config_why);
 }
 
 bool tt_is_on(void)
@@ -29,7 +31,7 @@ bool tt_is_on(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, load);
-    return on;
+    return on && tt_config.enabled;
 }
 
 static int refuse(const char *why)
@@ -55,6 +57,28 @@ static void look_at_cores(void)
     PMPI_Comm_free(&node);
 }
 
+/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the last one set first: so this one, set at MPI_Init, outlives
+ * the user's, whose callbacks may still use Tutti's datatypes. */
+static int on_finalize(MPI_Comm self, int key, void *value, void *extra)
+{
+    (void)self;
+    (void)key;
+    (void)value;
+    (void)extra;
+    tt_types_close();
+    return MPI_SUCCESS;
+}
+
+static void await_finalize(void)
+{
+    int keyval;
+
+    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_finalize, &keyval, NULL) != MPI_SUCCESS)
+        return;
+    PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+    PMPI_Comm_free_keyval(&keyval);
+}
+
 /* After the MPI below has been initialised. */
 static int start(void)
 {
@@ -65,7 +89,8 @@ static int start(void)
         return refuse(config_why);
     if (tt_comm_agree(MPI_COMM_WORLD) != MPI_SUCCESS)
         return refuse("the TUTTI_ settings differ between ranks");
-    if (!on)
+    await_finalize();
+    if (!tt_config.enabled)
         return MPI_SUCCESS;
     look_at_cores();
     return tt_comm_of(MPI_COMM_WORLD, &world);
@@ -89,10 +114,7 @@ __attribute__((visibility("default"))) int MPI_Init_thread(int *argc, char ***ar
  * places stay until after. */
 __attribute__((visibility("default"))) int MPI_Finalize(void)
 {
-    int error;
-
-    tt_types_close();
-    error = PMPI_Finalize();
+    const int error = PMPI_Finalize();
     tt_places_close();
     return error;
 }

@@ -19,6 +19,7 @@ struct tt_side {
     bool lasting; /* the handle is MPI's own or Tutti's: it cannot be freed and come back as another type */
     bool on_device; /* for kernels, not for the host; then mem says more */
     struct tt_mem mem;
+    struct tt_place *place; /* where it is at home: the host's, or its device's */
 };
 
 struct tt_job {
@@ -31,6 +32,7 @@ struct tt_job {
     const struct tt_cell *cell;
     const char *foreign; /* why only the MPI below can do it, or NULL; equal on all ranks */
     bool ours;           /* the MPI below cannot: the type is Tutti's */
+    bool uneven;         /* this rank sends blocks of another length than it receives, which nobody can serve */
 };
 
 /* The last call of a collective on a communicator. Programs ask the same question over and over with other buffers, and
@@ -40,7 +42,7 @@ struct tt_memo {
     unsigned generation; /* of the configuration */
     struct tt_call call; /* what was asked; its buffers count only for which of them are MPI_IN_PLACE */
     struct tt_job job;   /* what it means */
-    const struct tt_entry *entry; /* what was decided, if its slot still has this hash: */
+    struct tt_entry *entry; /* what was decided, if its slot still has this hash: */
     uint64_t hash;
     unsigned staged;
 };
@@ -62,7 +64,7 @@ int tt_job_look(struct tt_job *job);
 
 /* ---- bind.c: from meaning to addresses ---- */
 
-enum { TT_MAX_BLOCKS = 8 };
+enum { TT_MAX_BLOCKS = 8 }; /* a stand-in and a host copy per side, TMP and PIN: never more than 6 */
 
 /* What a job's buffers are for the plan, or for the MPI below: themselves, or stand-ins. */
 struct tt_bound {
@@ -79,8 +81,8 @@ struct tt_bound {
     int nblocks;
 };
 
-/* The place where a plan's reductions and scratch are: the GPU of a buffer that is on one, if it has code for the cell; else the host.
- * NULL with tt_fault() set. */
+/* The place where a plan's reductions and scratch are: the GPU of a buffer that is on one, if it has code for the cell;
+ * else the host. */
 struct tt_place *tt_job_home(const struct tt_job *job);
 
 /* Is any buffer of this rank on a device? */
@@ -92,9 +94,9 @@ static inline bool tt_job_touches_device(const struct tt_job *job)
 /* Which buffers a plan for home would find on the device: bits 1 << enum tt_buf. */
 unsigned tt_job_on_device(const struct tt_job *job, const struct tt_place *home);
 
-/* Provides all that the plan names. 0, or -1 with why filled; tt_bound_end is due in both cases. */
-int tt_bind_plan(struct tt_bound *b, const struct tt_job *job, struct tt_place *home, const struct tt_plan *plan, char *why,
-                 size_t size);
+/* Provides all that the plan names; comm, wire and home are set. 0, or -1 with why filled; tt_bound_end is due in both
+ * cases. */
+int tt_bind_plan(struct tt_bound *b, const struct tt_job *job, const struct tt_plan *plan, char *why, size_t size);
 
 /* The same for the MPI below: host memory with the user's own datatypes. */
 int tt_bind_native(struct tt_bound *b, const struct tt_job *job, char *why, size_t size);
@@ -103,12 +105,9 @@ int tt_bind_native(struct tt_bound *b, const struct tt_job *job, char *why, size
 int tt_bound_deliver(struct tt_bound *b, char *why, size_t size);
 void tt_bound_end(struct tt_bound *b);
 
-/* ---- error.c: through the communicator's error handler; all return the error code ---- */
+/* ---- error.c: through the communicator's error handler; both return the error code ---- */
 
-/* An error of Tutti's own class: "Tutti: what". */
-int tt_raise(MPI_Comm comm, const char *what);
-
-/* The same: "Tutti: rank 2: MPI_Allreduce: why". */
+/* An error of Tutti's own class: "Tutti: rank 2: MPI_Allreduce: why". */
 int tt_job_fail(const struct tt_job *job, const char *why);
 
 /* An error of one of MPI's classes, for arguments that the MPI below would refuse alike; why goes to standard error. */

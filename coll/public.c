@@ -35,7 +35,7 @@ static int put(const char *name, const char *value)
 TT_PUBLIC int tutti_set(const char *name, const char *value)
 {
     const char *before = getenv(name);
-    char *kept = before ? strdup(before) : NULL, why[1024];
+    char *kept = before ? strdup(before) : NULL, why[1024] = "out of memory";
     int error = MPI_SUCCESS;
 
     if (!tt_config_known(name)) {

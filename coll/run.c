@@ -5,22 +5,26 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "coll/aware.h"
 #include "coll/config.h"
+#include "coll/error.h"
 #include "coll/explain.h"
 #include "coll/init.h"
 #include "coll/job.h"
 
-/* Calls that the MPI below makes of itself, and those of this library, pass through uncounted. */
-static __thread int inside;
-
+/* Outside of Tutti: the MPI below may call the user's error handler or op. */
 int tt_call_native(const struct tt_call *c)
 {
     const bool wide = c->counts_are_wide || c->send.count > INT_MAX || c->recv.count > INT_MAX;
+    const int inside = tt_inside;
+    int error;
 
-    return (wide && tt_native_wide[c->coll] ? tt_native_wide[c->coll] : tt_rows[c->coll].native)(c);
+    tt_inside = 0;
+    error = (wide && tt_native_wide[c->coll] ? tt_native_wide[c->coll] : tt_rows[c->coll].native)(c);
+    tt_inside = inside;
+    return error;
 }
 
 /* ---- the MPI below carries it out ---- */
@@ -49,7 +53,8 @@ static bool req_done(void *req)
     return tt_req_progress(req);
 }
 
-/* Runs the plan; why_not is the reason for which this rank can only go through the motions, or NULL. Returns 0, or -1 with why. */
+/* Runs the plan; why_not is the reason for which this rank can only go through the motions, or NULL. Returns 0, or -1 with
+ * why. */
 static int run_req(struct tt_job *job, const struct tt_plan *plan, struct tt_bound *b, const char *why_not, char *why, size_t size)
 {
     struct tt_req req;
@@ -80,10 +85,11 @@ static int run_plan(struct tt_job *job, struct tt_place *home, const struct tt_p
 
     b.with.comm = job->comm->wire_comm;
     b.with.wire = job->comm->wire;
+    b.with.home = home;
     if (fault)
         snprintf(why_not, sizeof why_not, "%s", fault);
     else
-        tt_bind_plan(&b, job, home, plan, why_not, sizeof why_not);
+        tt_bind_plan(&b, job, plan, why_not, sizeof why_not);
     if (run_req(job, plan, &b, why_not[0] ? why_not : NULL, why, sizeof why) || tt_bound_deliver(&b, why, sizeof why))
         error = tt_job_fail(job, why);
     tt_bound_end(&b);
@@ -106,44 +112,62 @@ static struct tt_plan *finish_plan(const struct tt_alg *alg, const struct tt_key
     return staged;
 }
 
-/* The decision for this shape, made now. NULL with errno: out of memory, or an algorithm's fault. */
-static const struct tt_entry *decide_anew(const struct tt_job *job, const struct tt_key *key)
+/* The decision for this shape, made now. NULL with *why. */
+static struct tt_entry *decide_anew(const struct tt_job *job, const struct tt_key *key, const char **why)
 {
     const struct tt_choice choice = tt_select(job->call->coll, &job->shape, tt_config.pin[job->call->coll],
-                                              job->comm->usable ? job->foreign : "no private communicator");
-    const struct tt_entry *entry;
+                                              job->comm->usable ? job->foreign : "no private communicator", job->ours);
+    struct tt_entry *entry;
     struct tt_plan *plan = NULL;
 
+    *why = "the MPI below does not know the type, and has no private communicator left for Tutti";
+    if (!choice.alg)
+        return NULL;
     if (choice.alg->delegate == TT_OWN) {
         plan = finish_plan(choice.alg, key, job->comm->rank);
+        *why = errno == ENOMEM ? "out of host memory" : "the algorithm could not be built: a fault of Tutti's";
         if (!plan)
             return NULL;
     }
+    *why = "out of host memory";
     entry = tt_cache_put(&job->comm->cache, key, &choice, plan);
     if (entry)
         tt_explain(job, entry);
     return entry;
 }
 
-/* The same, remembered or from the cache if it has been made before. */
-static const struct tt_entry *decide(struct tt_memo *memo, unsigned staged)
+/* Tells ops and types apart that have no cell: what is said of one does not hold for another. */
+static uint64_t foreign_identity(const struct tt_job *job)
+{
+    return job->foreign ? (uint64_t)(uintptr_t)job->call->op * 31 + (uint64_t)(uintptr_t)job->call->recv.type : 0;
+}
+
+/* The same, from the cache if it has been made before; remembered for the next call. */
+static struct tt_entry *decide(struct tt_memo *memo, unsigned staged, const char **why)
 {
     const struct tt_job *job = &memo->job;
-    const struct tt_key key = {.coll = job->call->coll, .shape = job->shape, .cell = job->cell,
-                               .generation = tt_config_generation, .staged = staged};
-    const struct tt_entry *entry = tt_cache_find(&job->comm->cache, &key);
+    const struct tt_key key = {.coll = job->call->coll,
+                               .shape = job->shape,
+                               .cell = job->cell,
+                               .foreign = foreign_identity(job),
+                               .generation = tt_config_generation,
+                               .staged = staged};
+    struct tt_entry *entry = tt_cache_find(&job->comm->cache, &key);
 
     if (!entry)
-        entry = decide_anew(job, &key);
+        entry = decide_anew(job, &key, why);
     memo->entry = entry;
     memo->hash = entry ? entry->hash : 0;
     memo->staged = staged;
     return entry;
 }
 
-static bool remembered(const struct tt_memo *memo, unsigned staged)
+static bool remembered(struct tt_memo *memo, unsigned staged)
 {
-    return memo->entry && memo->entry->hash == memo->hash && memo->staged == staged && !memo->job.shape.counts;
+    if (!memo->entry || memo->entry->hash != memo->hash || memo->staged != staged || memo->job.shape.counts)
+        return false;
+    tt_cache_touch(&memo->job.comm->cache, memo->entry);
+    return true;
 }
 
 /* ---- all together ---- */
@@ -173,20 +197,35 @@ static int run_inter(struct tt_job *job)
     return tt_call_native(job->call);
 }
 
+/* Waits for the program's own work in the context of a side. 0, or -1 with tt_fault() set. */
+static int settle(const struct tt_side *side)
+{
+    struct tt_place *place = side->place;
+    int error;
+
+    if (!side->on_device)
+        return 0;
+    if (place->dev->enter(place))
+        return -1;
+    error = place->dev->settle(place);
+    place->dev->leave(place);
+    return error;
+}
+
 /* Looks where the buffers are. *home: where a plan would work, and *staged: what it would route through pinned memory. NULL, or the reason
  * why this rank can only go through the motions. */
 static const char *look(struct tt_job *job, struct tt_place **home, unsigned *staged)
 {
     *staged = 0;
-    *home = NULL;
+    *home = tt_host_place();
     if (tt_job_look(job))
         return tt_fault();
     *home = tt_job_home(job);
-    if (!*home)
-        return tt_fault();
+    if (job->uneven)
+        return "it sends blocks of another length than it receives: the counts and datatypes of the two do not match";
     if (!tt_job_touches_device(job))
         return NULL;
-    if (tt_config.sync && (*home)->dev->settle(*home))
+    if (tt_config.sync && (settle(&job->send) || settle(&job->recv)))
         return tt_fault();
     *staged = tt_job_on_device(job, *home);
     if (*staged && tt_mpi_takes_device_memory())
@@ -199,11 +238,11 @@ static int run_sound(struct tt_memo *memo)
     struct tt_job *job = &memo->job;
     struct tt_place *home;
     unsigned staged;
-    const char *fault = look(job, &home, &staged);
-    const struct tt_entry *entry = remembered(memo, staged) ? memo->entry : decide(memo, staged);
+    const char *fault = look(job, &home, &staged), *why;
+    const struct tt_entry *entry = remembered(memo, staged) ? memo->entry : decide(memo, staged, &why);
 
     if (!entry)
-        return tt_job_fail(job, errno == ENOMEM ? "out of host memory" : "the algorithm could not be built: a fault of Tutti's");
+        return tt_job_fail(job, why);
     if (entry->choice.alg->delegate == TT_OWN)
         return run_plan(job, home, entry->plan, fault);
     if (fault)
@@ -253,8 +292,20 @@ static int run(const struct tt_call *c)
     struct tt_comm *comm;
     struct tt_memo *memo;
 
-    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, &comm) != MPI_SUCCESS)
+    if (c->comm == MPI_COMM_NULL)
         return tt_call_native(c);
+    switch (tt_comm_of(c->comm, &comm)) {
+    case MPI_SUCCESS:
+        break;
+    case MPI_ERR_NO_MEM:
+        return tt_raise(c->comm, "out of host memory");
+    default:
+        return tt_call_native(c);
+    }
+    if (!comm->memos)
+        comm->memos = calloc(TT_NCOLLS, sizeof *comm->memos);
+    if (!comm->memos)
+        return tt_raise(c->comm, "out of host memory");
     memo = &comm->memos[c->coll];
     if (!same_question(memo, c))
         return run_anew(memo, c, comm);
@@ -268,10 +319,10 @@ int tt_run(const struct tt_call *c)
 {
     int error;
 
-    if (inside || !tt_is_on())
+    if (tt_inside || !tt_is_on())
         return tt_call_native(c);
-    inside++;
+    tt_inside++;
     error = run(c);
-    inside--;
+    tt_inside--;
     return error;
 }

@@ -4,8 +4,8 @@
 #include "coll/types.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "coll/tutti.h"
 
@@ -22,7 +22,7 @@ enum { MAX_TYPES = 96, SLOTS = 256, NFORMATS = TUTTI_FLOAT8_E5M2 + 1 };
 
 static struct type_row types[MAX_TYPES];
 static int ntypes;
-static unsigned char slots[SLOTS]; /* 1 + index into types; 0: empty */
+static atomic_uchar slots[SLOTS]; /* 1 + index into types; 0: empty. Set last, so that who finds a row finds all of it */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
@@ -37,6 +37,33 @@ static const struct type_row *row_of(MPI_Datatype handle)
         if (types[slots[s] - 1].handle == handle)
             return &types[slots[s] - 1];
     return NULL;
+}
+
+static MPI_Comm quiet = MPI_COMM_NULL;
+
+static void make_quiet(void)
+{
+    if (PMPI_Comm_dup(MPI_COMM_SELF, &quiet) == MPI_SUCCESS)
+        PMPI_Comm_set_errhandler(quiet, MPI_ERRORS_RETURN);
+    else
+        quiet = MPI_COMM_SELF;
+}
+
+MPI_Comm tt_quiet_self(void)
+{
+    static pthread_once_t once_quiet = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once_quiet, make_quiet);
+    return quiet;
+}
+
+/* Packing is the one local call that minds whether a type has been committed. */
+static int check_committed(MPI_Datatype type)
+{
+    char byte;
+    int at = 0;
+
+    return PMPI_Pack(&byte, 0, type, &byte, 1, &at, tt_quiet_self());
 }
 
 static int ask_layout(MPI_Datatype type, struct tt_layout *l)
@@ -91,8 +118,11 @@ int tt_layout_of(MPI_Datatype type, struct tt_layout *layout, bool *lasting)
     const struct type_row *row = type_find(type);
 
     *lasting = row;
-    if (!row)
-        return ask_layout(type, layout);
+    if (!row) {
+        const int error = ask_layout(type, layout);
+
+        return error == MPI_SUCCESS ? check_committed(type) : error;
+    }
     *layout = row->layout;
     return MPI_SUCCESS;
 }
@@ -123,7 +153,7 @@ const struct tt_cell *tt_cell_of(MPI_Datatype type, MPI_Op op, const char **why,
     const enum tt_op which = op_find(op);
     const struct tt_cell *cell = NULL;
 
-    *ours = row && row->ours;
+    *ours = row && row->ours && which < TT_NOPS;
     *why = "only the MPI below knows this type";
     if (which == TT_NOPS)
         *why = "a user's op: only the MPI below can call it";
@@ -196,6 +226,8 @@ __attribute__((visibility("default"))) int tutti_type(enum tutti_format format, 
 
 void tt_types_close(void)
 {
+    if (quiet != MPI_COMM_NULL && quiet != MPI_COMM_SELF)
+        PMPI_Comm_free(&quiet);
     for (int i = 0; i < NFORMATS; i++) {
         if (have[i])
             PMPI_Type_free(&made[i]);

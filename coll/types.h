@@ -24,7 +24,10 @@ int tt_layout_of(MPI_Datatype type, struct tt_layout *layout, bool *lasting);
  * words. *ours: only Tutti knows the type, so that the MPI below cannot stand in. */
 const struct tt_cell *tt_cell_of(MPI_Datatype type, MPI_Op op, const char **why, bool *ours);
 
-/* Frees what tutti_type made; before PMPI_Finalize. */
+/* A duplicate of MPI_COMM_SELF whose errors are returned: for what needs a communicator and no other rank. */
+MPI_Comm tt_quiet_self(void);
+
+/* Frees what this file made; before MPI is finalised. */
 void tt_types_close(void);
 
 /* "MPI_FLOAT", "MPI_SUM", or "a derived type", "a user's op". */

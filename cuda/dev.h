@@ -74,6 +74,9 @@ struct tt_place {
  * room, shared by all callers, gone at tt_places_close. */
 struct tt_place *tt_place_of(const struct tt_mem *mem);
 
+/* The host's place: always there. */
+struct tt_place *tt_host_place(void);
+
 /* Drops every place. Contexts may be gone already; that is not an error. */
 void tt_places_close(void);
 

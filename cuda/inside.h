@@ -12,7 +12,6 @@
 int tt_fault_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int tt_fault_vset(const char *format, va_list words);
 
-struct tt_place *tt_host_place(void);
 void tt_host_close(void);
 
 /* Blocks of one kind of memory, kept for the next who needs one: allocating and freeing device memory waits for the

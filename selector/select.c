@@ -72,18 +72,19 @@ static int64_t bytes_of(const struct tt_shape *s)
     return (s->counts ? tt_offset(s, s->size) / s->size : s->count) * (int64_t)s->unit;
 }
 
-struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const struct tt_alg *pin, const char *foreign)
+struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const struct tt_alg *pin, const char *foreign,
+                           bool ours)
 {
     struct tt_choice choice = {0};
     const char *why_not = NULL, *why;
 
     if (foreign) {
-        choice.alg = find(coll, "native");
+        choice.alg = ours ? NULL : find(coll, "native");
         snprintf(choice.why, sizeof choice.why, "%s", foreign);
         return choice;
     }
     if (pin)
-        why_not = tt_infeasible(pin, s);
+        why_not = ours && pin->delegate == TT_TO_MPI ? "the MPI below does not know the type" : tt_infeasible(pin, s);
     if (pin && !why_not) {
         choice.alg = pin;
         snprintf(choice.why, sizeof choice.why, "pinned by the environment");

@@ -11,9 +11,10 @@ struct tt_choice {
     char why[192]; /* words: "default: up to 16K", "TUTTI_ALLREDUCE" */
 };
 
-/* coll is the call's own, s its family's shape. foreign: the types or the op are ones that only the MPI below knows (a user's op), which is
- * the same on all ranks. There is always an answer. */
-struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const struct tt_alg *pin, const char *foreign);
+/* coll is the call's own, s its family's shape. foreign: why only the MPI below can do it (a user's op), or NULL; ours: the MPI
+ * below cannot (a type of Tutti's). Both are the same on all ranks. alg is NULL if nobody can. */
+struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const struct tt_alg *pin, const char *foreign,
+                           bool ours);
 
 /* The default table's answer alone, for one vector or block of bytes on p ranks. */
 const struct tt_alg *tt_select_default(enum tt_coll coll, int64_t bytes, int p, bool commutes, const char **why);

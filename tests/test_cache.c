@@ -23,8 +23,6 @@ START_TEST(what_was_put_is_found)
 
     ck_assert_ptr_null(tt_cache_find(&cache, &key));
     ck_assert_ptr_eq(put(&cache, &key), tt_cache_find(&cache, &key));
-    ck_assert_uint_eq(cache.hits, 1);
-    ck_assert_uint_eq(cache.misses, 1);
     tt_cache_free(&cache);
 }
 END_TEST
@@ -34,7 +32,7 @@ START_TEST(every_field_counts)
 {
     static const int64_t counts[] = {1, 2, 3, 4};
     struct tt_cache cache = {0};
-    struct tt_key keys[11];
+    struct tt_key keys[12];
     const int n = sizeof keys / sizeof *keys;
 
     for (int i = 0; i < n; i++)
@@ -49,6 +47,7 @@ START_TEST(every_field_counts)
     keys[8].shape.segment = 2;
     keys[9].staged = 1;
     keys[10].generation = 1;
+    keys[11].foreign = 1;
     for (int i = 0; i < n; i++) {
         ck_assert_msg(!tt_cache_find(&cache, &keys[i]), "key %d is taken for another one", i);
         put(&cache, &keys[i]);

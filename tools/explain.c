@@ -296,7 +296,7 @@ int tool_explain(int argc, char **argv)
     a.shape = (struct tt_shape){.size = 4, .commutes = true, .unit = 1};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     settle(&state, &a);
-    choice = tt_select(a.coll, &a.shape, tt_config.pin[a.coll], NULL);
+    choice = tt_select(a.coll, &a.shape, tt_config.pin[a.coll], NULL, false);
     (a.json ? print_json : print_text)(&state, &a, &choice);
     return TOOL_OK;
 }
