@@ -137,6 +137,9 @@ static inline int64_t tt_cut(int64_t n, int p, int i)
  * blocks (reduce_scatter, allgather, gather, scatter, alltoall). tt_offset(s, s->size) is the total. */
 int64_t tt_offset(const struct tt_shape *s, int i);
 
+/* Bytes of the vector, or of a block; of the average one where they differ. What "message size" means everywhere. */
+int64_t tt_shape_bytes(const struct tt_shape *s);
+
 /* ---- the row ---- */
 enum tt_needs {
     TT_COMMUTATIVE = 1 << 0, /* folds operands out of rank order */

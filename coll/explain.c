@@ -21,7 +21,7 @@ static void what_moves(const struct tt_job *job, char *text, size_t size)
 {
     char bytes[32];
 
-    tt_size_print(bytes, sizeof bytes, job->shape.count * (int64_t)job->shape.unit);
+    tt_size_print(bytes, sizeof bytes, tt_shape_bytes(&job->shape));
     if (job->row->traits & TT_NO_BUFFER)
         text[0] = '\0';
     else if (job->row->traits & TT_REDUCES)
@@ -38,7 +38,7 @@ void tt_explain(const struct tt_job *job, const struct tt_entry *entry)
     if (!tt_config.explain || job->comm->rank != 0 || job->comm->size == 1)
         return;
     what_moves(job, moves, sizeof moves);
-    fprintf(stderr, "tutti: %s%s, %d ranks: %s (%s)%s%s%s\n", job->row->name, moves, job->comm->size, entry->choice.alg->name,
-            entry->choice.why, job->row->traits & TT_NO_BUFFER ? "" : "; ",
+    fprintf(stderr, "tutti: %s%s, %d ranks: %s (%s)%s%s%s\n", job->row->name, moves, job->comm->size,
+            entry->choice.alg->name, entry->choice.why, job->row->traits & TT_NO_BUFFER ? "" : "; on rank 0 ",
             job->row->traits & TT_NO_BUFFER ? "" : memory_of(job), entry->key.staged ? ", staged" : "");
 }

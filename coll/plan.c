@@ -103,6 +103,11 @@ int64_t tt_offset(const struct tt_shape *s, int i)
     return at;
 }
 
+int64_t tt_shape_bytes(const struct tt_shape *s)
+{
+    return (s->counts ? tt_offset(s, s->size) / s->size : s->count) * (int64_t)s->unit;
+}
+
 /* ---- scopes ---- */
 
 static struct scope *current(const struct tt_plan *p)

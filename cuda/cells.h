@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cells of the table type x op: which exist, and the code for each. Rows are in types.def and ops.def; the
- * host's reductions (host.c) and the device's (kernels.cu) are both expanded from them. */
+ * host's reductions (cells.c) and the device's (kernels.cu) are both expanded from them. */
 #ifndef TT_CELLS_H
 #define TT_CELLS_H
 
@@ -27,6 +27,7 @@ enum { TT_MAX_SOURCES = 8 };
 
 /* The classes of MPI types that the standard states legality by (MPI 4.0, section 6.9.2). */
 enum tt_class {
+    TT_NO_CLASS = 0, /* no predefined op is legal */
     TT_C_INTEGER = 1 << 0,
     TT_FORTRAN_INTEGER = 1 << 1,
     TT_FLOATING = 1 << 2,

@@ -46,7 +46,7 @@ enum tt_flow { TT_DOWN, TT_UP, TT_WITHIN, TT_NFLOWS }; /* device to host, host t
 enum { TT_MAX_QUEUES = 4 * TT_NFLOWS };
 
 /* Functions that return int return 0, or -1 with tt_fault() set. Between enter and leave of one place the calling
- * thread may not use another. No function waits for the device but wait, and none changes the caller's current
+ * thread may not use another. No function waits for the device but settle, and none changes the caller's current
  * context beyond leave. */
 struct tt_dev {
     const char *name; /* "host", "cuda" */

@@ -93,10 +93,13 @@ static void *make_pinned(size_t bytes)
     return at;
 }
 
+/* Memory that stays pinned must not be freed: the same address would come back as memory that it is not. */
 static void free_pinned(void *at)
 {
-    tt_driver_find()->cuMemHostUnregister(at);
-    free(at);
+    const CUresult result = tt_driver_find()->cuMemHostUnregister(at);
+
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
+        free(at);
 }
 
 static void *take(struct tt_place *place, size_t bytes)
@@ -167,6 +170,20 @@ static int settle(struct tt_place *place)
 
 /* ---- kernels ---- */
 
+/* The image is sound but holds nothing that this GPU, or this driver, can run. */
+static bool means_no_code(CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Loads the image into the context that is current. No code for this GPU is an answer, not a failure. */
 static int load_code(struct device_place *p)
 {
@@ -180,7 +197,7 @@ static int load_code(struct device_place *p)
         return 0;
     }
     result = d->cuModuleLoadData(&p->module, tt_image);
-    if (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_INVALID_IMAGE) {
+    if (means_no_code(result)) {
         p->code = CODE_NONE;
         return 0;
     }
@@ -326,6 +343,14 @@ static CUcontext context_on(const struct tt_driver *d, int device)
     return NULL;
 }
 
+/* The context's life is over: nobody is left to unpin what it had pinned, which is ordinary memory again. */
+static void retire(struct device_place *p)
+{
+    p->stale = true;
+    p->pinned.unmake = free;
+    tt_pool_empty(&p->pinned);
+}
+
 static struct tt_place *find_place(const struct tt_driver *d, const struct tt_mem *mem)
 {
     const CUcontext context = mem->context ? mem->context : context_on(d, mem->device);
@@ -340,7 +365,8 @@ static struct tt_place *find_place(const struct tt_driver *d, const struct tt_me
     for (struct device_place *p = places; p; p = p->next) {
         if (p->context == context && p->id == id && !p->stale)
             return &p->base;
-        p->stale |= p->context == context;
+        if (p->context == context && !p->stale)
+            retire(p);
     }
     return (struct tt_place *)place_new(d, context, id, mem->device);
 }
@@ -369,7 +395,7 @@ static void place_free(struct device_place *p)
             d->cuStreamDestroy(p->streams[q]);
     tt_pool_close(&p->scratch, gone);
     if (gone)
-        p->pinned.unmake = free; /* nobody is left to unpin it */
+        retire(p);
     tt_pool_close(&p->pinned, false);
     if (!gone) {
         if (p->module)

@@ -15,7 +15,7 @@ int tt_fault_vset(const char *format, va_list words);
 void tt_host_close(void);
 
 /* Blocks of one kind of memory, kept for the next who needs one: allocating and freeing device memory waits for the
- * whole device, pinning costs a system call per page. Unused blocks are bounded: beyond TT_POOL_IDLE bytes the one
+ * whole device, pinning costs a system call per page. When a block is made, unused ones are bounded: beyond TT_POOL_IDLE bytes the one
  * unused for longest goes, but the one used last always stays, so that even a huge scratch is not made anew in every
  * call. Thread-safe. */
 enum { TT_POOL_IDLE = 256 << 20 };
@@ -37,6 +37,9 @@ void *tt_pool_take(struct tt_pool *pool, size_t bytes);
 
 /* False if at is no block of this pool. */
 bool tt_pool_give(struct tt_pool *pool, void *at);
+
+/* Frees all unused blocks. */
+void tt_pool_empty(struct tt_pool *pool);
 
 /* Forgets all blocks, and frees them unless their memory is gone already. */
 void tt_pool_close(struct tt_pool *pool, bool gone);

@@ -98,7 +98,8 @@ static struct tt_block *grow(struct tt_pool *pool, size_t bytes)
     return block;
 }
 
-/* ---- and these take it ---- */
+/* ---- and these take it ----
+ * Memory is freed when more is taken, not when some is given back: who takes has entered the context that it belongs to. */
 
 void *tt_pool_take(struct tt_pool *pool, size_t bytes)
 {
@@ -107,14 +108,23 @@ void *tt_pool_take(struct tt_pool *pool, size_t bytes)
 
     pthread_mutex_lock(&pool->lock);
     block = find_unused(pool, bytes);
-    if (!block)
+    if (!block) {
+        trim(pool, TT_POOL_IDLE);
         block = grow(pool, bytes);
+    }
     if (block) {
         block->used = true;
         at = block->at;
     }
     pthread_mutex_unlock(&pool->lock);
     return at;
+}
+
+void tt_pool_empty(struct tt_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    trim(pool, 0);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 bool tt_pool_give(struct tt_pool *pool, void *at)
@@ -130,7 +140,6 @@ bool tt_pool_give(struct tt_pool *pool, void *at)
         *link = block->next;
         block->next = pool->blocks;
         pool->blocks = block;
-        trim(pool, TT_POOL_IDLE);
     }
     pthread_mutex_unlock(&pool->lock);
     return block;

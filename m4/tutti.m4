@@ -6,8 +6,6 @@ AC_DEFUN([TT_MPI], [
 AC_CHECK_FUNC([MPI_Init], [], [AC_MSG_ERROR([$CC does not link MPI programs: say CC=mpicc, or mpicc.mpich, or mpicc.openmpi])])
 AC_CHECK_FUNC([MPI_Allreduce_c], [tt_large_count=yes], [tt_large_count=no])
 AM_CONDITIONAL([LARGE_COUNT], [test $tt_large_count = yes])
-AS_IF([test $tt_large_count = yes], [AC_DEFINE([TT_LARGE_COUNT], [1], [the MPI has the large-count twins (MPI_Allreduce_c)])],
-    [AC_DEFINE([TT_LARGE_COUNT], [0])])
 AC_MSG_CHECKING([which MPI it is])
 tt_mpi=unknown
 AC_PREPROC_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
@@ -25,9 +23,6 @@ tt_mpicc=`AS_ECHO(["$CC"]) | $SED 's/ .*//'`
 AC_PATH_PROGS([MPIEXEC], [`AS_ECHO(["$tt_mpicc"]) | $SED 's/mpicc/mpiexec/'` mpiexec], [mpiexec])
 tt_mpi="$tt_mpi ($CC, $MPIEXEC)"
 AS_IF([test $tt_large_count = no], [tt_mpi="$tt_mpi, without the MPI-4 _c calls"])
-# handles of optional Fortran and extension types that only some MPIs declare
-AC_CHECK_DECLS([MPI_INTEGER16, MPI_REAL2, MPI_REAL16, MPI_COMPLEX4, MPI_COMPLEX32, MPIX_C_FLOAT16, MPI_2COMPLEX],
-    [], [], [[#include <mpi.h>]])
 ])
 
 # nvcc, for the kernels. The host code needs neither nvcc nor cuda.h.
@@ -54,12 +49,15 @@ AM_CONDITIONAL([HAVE_CUDA_H], [test -n "$tt_cuda_home" && test -f "$tt_cuda_home
 AC_DEFUN([TT_NCCL], [
 AC_ARG_WITH([nccl], [AS_HELP_STRING([--with-nccl@<:@=DIR@:>@], [look for nccl.h in DIR/include])], [], [with_nccl=check])
 tt_nccl="not found, so it is looked for at run time only"
-for tt_dir in "$with_nccl" "$tt_cuda_home" /usr /usr/local; do
+AS_CASE([$with_nccl], [no], [tt_dirs=], [check|yes], [tt_dirs="$tt_cuda_home /usr /usr/local"], [tt_dirs=$with_nccl])
+for tt_dir in $tt_dirs; do
     AS_IF([test -f "$tt_dir/include/nccl.h"], [
         tt_nccl="`$SED -n 's/^#define NCCL_MAJOR *//p;s/^#define NCCL_MINOR *//p;s/^#define NCCL_PATCH *//p' "$tt_dir/include/nccl.h" | tr '\n' .`"
         tt_nccl="${tt_nccl%.} ($tt_dir/include/nccl.h)"
         break])
 done
+AS_CASE([$with_nccl$tt_nccl], [no*|check*], [], [*"not found"*],
+    [AC_MSG_ERROR([--with-nccl was given but there is no nccl.h: say --with-nccl=DIR for DIR/include/nccl.h])])
 ])
 
 AC_DEFUN([TT_SANITIZERS], [

@@ -66,12 +66,6 @@ const struct tt_alg *tt_select_default(enum tt_coll coll, int64_t bytes, int p, 
     return find(coll, "native");
 }
 
-/* What the table goes by: the vector, or a block; the average one where they differ. */
-static int64_t bytes_of(const struct tt_shape *s)
-{
-    return (s->counts ? tt_offset(s, s->size) / s->size : s->count) * (int64_t)s->unit;
-}
-
 struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const struct tt_alg *pin, const char *foreign,
                            bool ours)
 {
@@ -90,7 +84,7 @@ struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const st
         snprintf(choice.why, sizeof choice.why, "pinned by the environment");
         return choice;
     }
-    choice.alg = tt_select_default(coll, bytes_of(s), s->size, s->commutes, &why);
+    choice.alg = tt_select_default(coll, tt_shape_bytes(s), s->size, s->commutes, &why);
     if (why_not)
         snprintf(choice.why, sizeof choice.why, "%s; pinned %s is not feasible: %s", why, pin->name, why_not);
     else

@@ -371,6 +371,8 @@ START_TEST(unused_scratch_is_bounded)
         blocks[i] = place->dev->take(place, size);
     for (int i = 0; i < 7; i++)
         place->dev->give(place, blocks[i]);
+    ck_assert_uint_eq(count().device_frees, before.device_frees);
+    ck_assert_ptr_nonnull(place->dev->take(place, 2 * size));
     ck_assert_uint_eq(count().device_frees - before.device_frees, 3);
     ck_assert_ptr_eq(place->dev->take(place, size), blocks[6]);
 }
