@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What waiting costs when ranks outnumber cores: 8-byte MPI_Allreduce by Tutti, which yields the core between polls, against
- * the MPI below on its own, which may spin. The two take turns in short batches on the same buffers; the median batch of
- * rank 0, in microseconds per call.
+/* What waiting costs when ranks outnumber cores: 8-byte MPI_Allreduce by Tutti, which yields the core between polls,
+ * against the MPI below on its own, which may spin. The two take turns in short batches on the same buffers; the median
+ * batch of rank 0, in microseconds per call.
  *
  * tutti run -- mpiexec -n 4 bench/crowded */
 #include <mpi.h>

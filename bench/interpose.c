@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What it costs to have Tutti between a program and its MPI: nanoseconds per call that MPI_Allreduce takes more than PMPI_Allreduce, when
- * the call goes to the MPI below all the same (TUTTI_ALLREDUCE=native). One rank, 8 bytes, so that the MPI's own work is
- * small; the two are measured in turn, in short batches, and the median of the differences is taken, so that drift
- * of the machine hits both alike.
+/* What it costs to have Tutti between a program and its MPI: nanoseconds per call that MPI_Allreduce takes more than
+ * PMPI_Allreduce, when the call goes to the MPI below all the same (TUTTI_ALLREDUCE=native). One rank, 8 bytes, so that
+ * the MPI's own work is small; the two are measured in turn, in short batches, and the median of the differences is
+ * taken, so that drift of the machine hits both alike.
  *
  * tutti run -- mpiexec -n 1 bench/interpose           with Tutti
  * mpiexec -n 1 bench/interpose                        without: the noise of the method, about 0 */
@@ -53,7 +53,8 @@ int main(int argc, char **argv)
         through[i] = batch(MPI_Allreduce);
         more[i] = through[i] - native[i];
     }
-    printf("%s: PMPI_Allreduce %.0f ns, MPI_Allreduce %.0f ns, interposing costs %.0f ns per call (medians of %d batches)\n",
+    printf("%s: PMPI_Allreduce %.0f ns, MPI_Allreduce %.0f ns, interposing costs %.0f ns per call (medians of %d "
+           "batches)\n",
            set ? "with Tutti" : "without Tutti", median(native), median(through), median(more), BATCHES);
     MPI_Finalize();
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The probe: the query functions of the MPIs were found wrong in both directions, and asking by trial inside this process would crash
- * it. So a small program, mpi-cuda-probe, is started on its own: it sends GPU memory to itself, short and long, and
- * exits with 0 if what arrived is right. What makes it crash, makes it only exit otherwise. */
+/* The probe: the query functions of the MPIs were found wrong in both directions, and asking by trial inside this
+ * process would crash it. So a small program, mpi-cuda-probe, is started on its own: it sends GPU memory to itself,
+ * short and long, and exits with 0 if what arrived is right. What makes it crash, makes it only exit otherwise. */
 #include "coll/aware.h"
 
 #include <dlfcn.h>
@@ -42,13 +42,13 @@ static int find_probe(char *path, size_t size)
     return -1;
 }
 
-/* The probe is a job of one process of its own: nothing in its environment may make it think that it is a part of this one,
- * nor load this library into it. The array is the caller's to free. */
+/* The probe is a job of one process of its own: nothing in its environment may make it think that it is a part of this
+ * one, nor load this library into it. The array is the caller's to free. */
 static char **lone_environment(void)
 {
-    static const char *const drop[] = {"PMI", "HYDI", "HYDRA", "MPIEXEC", "MPIR_", "OMPI_COMM", "OMPI_UNIVERSE",
-                                       "OMPI_MCA_orte", "OMPI_MCA_ess", "OMPI_APP", "OMPI_FIRST", "PRTE", "SLURM_",
-                                       "FLUX_", "PALS_", "TUTTI="};
+    static const char *const drop[] = {
+        "PMI",          "HYDI",     "HYDRA",      "MPIEXEC", "MPIR_",  "OMPI_COMM", "OMPI_UNIVERSE", "OMPI_MCA_orte",
+        "OMPI_MCA_ess", "OMPI_APP", "OMPI_FIRST", "PRTE",    "SLURM_", "FLUX_",     "PALS_",         "TUTTI="};
     size_t n = 0, kept = 0;
     char **lone;
 
@@ -111,7 +111,8 @@ static bool probe(void)
     pid_t pid;
 
     if (find_probe(path, sizeof path) || start(path, &pid)) {
-        tt_log(TT_INFO, "the program mpi-cuda-probe is not to be found or not to be started: GPU memory will be staged");
+        tt_log(TT_INFO,
+               "the program mpi-cuda-probe is not to be found or not to be started: GPU memory will be staged");
         return false;
     }
     tt_log(TT_INFO, "trying whether the MPI below takes GPU memory; TUTTI_MPI_CUDA=yes or no spares it");

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* As TUTTI_MPI_CUDA says; for "probe", what a trial in a separate process showed, made once. Only this rank's copies depend on it, never
- * the wire: so ranks need not agree. */
+/* As TUTTI_MPI_CUDA says; for "probe", what a trial in a separate process showed, made once. Only this rank's copies
+ * depend on it, never the wire: so ranks need not agree. */
 bool tt_mpi_takes_device_memory(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From what a call means to addresses. Mostly a plan runs on the user's own buffers. A stand-in is made
  *   - contiguous and on the host, for a datatype with gaps: packed by the MPI below;
- *   - at home, for a reduction's buffer that lives elsewhere: one of a pair on another GPU or on the host, or GPU memory
- *     whose type no GPU can reduce;
+ *   - at home, for a reduction's buffer that lives elsewhere: one of a pair on another GPU or on the host, or GPU
+ * memory whose type no GPU can reduce;
  *   - on the host, gaps and all, for GPU memory that the MPI below is to work on.
  * The wire sees none of this. */
 #include "coll/job.h"
@@ -47,8 +47,8 @@ static bool side_on_device(const struct tt_job *job, const struct tt_side *side,
 
 unsigned tt_job_on_device(const struct tt_job *job, const struct tt_place *home)
 {
-    return (side_on_device(job, &job->send, home) ? 1u << SEND : 0) | (side_on_device(job, &job->recv, home) ? 1u << RECV : 0) |
-           (home != tt_host_place() ? 1u << TMP : 0);
+    return (side_on_device(job, &job->send, home) ? 1u << SEND : 0) |
+           (side_on_device(job, &job->recv, home) ? 1u << RECV : 0) | (home != tt_host_place() ? 1u << TMP : 0);
 }
 
 /* ---- memory ---- */
@@ -119,7 +119,8 @@ static struct span span_of(const struct tt_side *side)
 
     if (side->count == 0)
         return (struct span){0, 0};
-    return (struct span){side->layout.true_lb + (last < 0 ? last : 0), (size_t)((last < 0 ? -last : last) + side->layout.true_extent)};
+    return (struct span){side->layout.true_lb + (last < 0 ? last : 0),
+                         (size_t)((last < 0 ? -last : last) + side->layout.true_extent)};
 }
 
 /* Elements per call of PMPI_Pack, whose sizes are ints. */
@@ -195,7 +196,8 @@ static int host_copy(struct tt_bound *b, const struct tt_side *side, char **at, 
 }
 
 /* *at: element 0 of a contiguous stand-in; the host copy it is packed from, or is to be unpacked to, goes to b. */
-static int packed_stand_in(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **at, char *why, size_t size)
+static int packed_stand_in(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **at, char *why,
+                           size_t size)
 {
     *at = take(b, tt_host_place(), tt_side_bytes(side));
     if (!*at)
@@ -219,7 +221,8 @@ static bool recv_is_result(const struct tt_job *job)
 }
 
 /* *at: a copy of the side at home. */
-static int home_stand_in(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **at, char *why, size_t size)
+static int home_stand_in(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **at, char *why,
+                         size_t size)
 {
     struct tt_place *from = side->place, *home = b->with.home;
     const size_t bytes = (size_t)side->count * (size_t)side->layout.extent;
@@ -236,8 +239,8 @@ static int home_stand_in(struct tt_bound *b, const struct tt_side *side, bool ho
 }
 
 /* *at: where the plan finds the side. */
-static int bind_side(struct tt_bound *b, const struct tt_job *job, const struct tt_side *side, bool holds_data, char **at, char *why,
-                     size_t size)
+static int bind_side(struct tt_bound *b, const struct tt_job *job, const struct tt_side *side, bool holds_data,
+                     char **at, char *why, size_t size)
 {
     const bool gapped = needs_pack(job, side);
 

@@ -15,7 +15,8 @@ static uint64_t mix(uint64_t h, uint64_t value)
 static uint64_t hash_of(const struct tt_key *k)
 {
     const struct tt_shape *s = &k->shape;
-    uint64_t h = mix(1, (uint64_t)k->coll | (uint64_t)s->inplace << 8 | (uint64_t)s->commutes << 9 | (uint64_t)k->staged << 10);
+    uint64_t h =
+        mix(1, (uint64_t)k->coll | (uint64_t)s->inplace << 8 | (uint64_t)s->commutes << 9 | (uint64_t)k->staged << 10);
 
     h = mix(h, (uint64_t)s->count);
     h = mix(h, (uint64_t)s->root << 32 | (uint64_t)s->unit);
@@ -36,9 +37,10 @@ static bool same_key(const struct tt_key *a, const struct tt_key *b)
 {
     const struct tt_shape *s = &a->shape, *t = &b->shape;
 
-    return a->coll == b->coll && a->cell == b->cell && a->staged == b->staged && a->foreign == b->foreign && a->generation == b->generation &&
-           s->coll == t->coll && s->size == t->size && s->root == t->root && s->inplace == t->inplace && s->commutes == t->commutes && s->count == t->count &&
-           s->segment == t->segment && s->unit == t->unit && same_counts(s, t);
+    return a->coll == b->coll && a->cell == b->cell && a->staged == b->staged && a->foreign == b->foreign &&
+           a->generation == b->generation && s->coll == t->coll && s->size == t->size && s->root == t->root &&
+           s->inplace == t->inplace && s->commutes == t->commutes && s->count == t->count && s->segment == t->segment &&
+           s->unit == t->unit && same_counts(s, t);
 }
 
 enum { WAYS = 8, SETS = TT_CACHE_SLOTS / WAYS };

@@ -13,8 +13,8 @@ enum { MAX_SHARED = 64 };
 
 static int keyval = MPI_KEYVAL_INVALID;
 
-/* The communicator that this thread used last: asking for an attribute costs several times the rest of a small call. A handle
- * may be freed and come back as another communicator, so every free makes all of these stale. */
+/* The communicator that this thread used last: asking for an attribute costs several times the rest of a small call. A
+ * handle may be freed and come back as another communicator, so every free makes all of these stale. */
 static __thread struct {
     MPI_Comm comm;
     struct tt_comm *state; /* NULL: none */
@@ -176,7 +176,8 @@ int tt_comm_agree(MPI_Comm comm)
         if (most[i] != ~most[n + i]) {
             const char *name = tt_config_shared_name(i), *value = getenv(name);
 
-            tt_log(TT_ERROR, "%s must be equal on all ranks and is not: rank %d has %s", name, rank, value ? value : "none");
+            tt_log(TT_ERROR, "%s must be equal on all ranks and is not: rank %d has %s", name, rank,
+                   value ? value : "none");
             differ = 1;
         }
     return differ ? MPI_ERR_OTHER : error;

@@ -127,7 +127,8 @@ static void point_out_unknown(void)
     done = true;
     for (char **e = environ; *e; e++)
         if (strncmp(*e, "TUTTI_", 6) == 0 && !variable_known(*e, strcspn(*e, "=")))
-            tt_log(TT_WARN, "%.*s is set but nothing reads it: see `tutti info` for the names", (int)strcspn(*e, "="), *e);
+            tt_log(TT_WARN, "%.*s is set but nothing reads it: see `tutti info` for the names", (int)strcspn(*e, "="),
+                   *e);
 }
 
 int tt_config_load(char *why, size_t size)

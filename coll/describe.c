@@ -77,7 +77,8 @@ static int fill_sides(struct tt_job *job, const char **what)
 
     job->send.significant = !has(job, TT_NO_BUFFER | TT_ONE_BUFFER) && (!has(job, TT_SEND_AT_ROOT) || job->is_root) &&
                             (!job->inplace || scatter);
-    job->recv.significant = !has(job, TT_NO_BUFFER) && (!has(job, TT_RECV_AT_ROOT) || job->is_root) && !(job->inplace && scatter);
+    job->recv.significant =
+        !has(job, TT_NO_BUFFER) && (!has(job, TT_RECV_AT_ROOT) || job->is_root) && !(job->inplace && scatter);
     *what = "a count is negative, or the array of counts is null";
     class = count_sides(job, &send, &recv);
     if (class == MPI_SUCCESS)
@@ -111,11 +112,11 @@ static int check_in_place(struct tt_job *job, const char **what)
     if (job->inplace && !has(job, TT_INPLACE_ALL) && !job->is_root)
         return MPI_ERR_BUFFER;
     return may_not == MPI_IN_PLACE && (!has(job, TT_SEND_AT_ROOT | TT_RECV_AT_ROOT) || job->is_root) ? MPI_ERR_BUFFER
-                                                                                                    : MPI_SUCCESS;
+                                                                                                     : MPI_SUCCESS;
 }
 
-/* Only what is wrong for certain may be refused, since a rank that is refused is alone: datatypes with gaps can share an
- * address and no byte. */
+/* Only what is wrong for certain may be refused, since a rank that is refused is alone: datatypes with gaps can share
+ * an address and no byte. */
 static int check_alias(const struct tt_job *job, const char **what)
 {
     *what = "the send and the receive buffer are the same: MPI_IN_PLACE says that";
@@ -142,8 +143,8 @@ static int check_op(struct tt_job *job, const char **what)
 
 /* ---- shape ---- */
 
-/* The element of a collective that only moves data: the largest power of two up to 16 bytes that divides the bytes. A fact
- * that all ranks share, while the datatypes are not. */
+/* The element of a collective that only moves data: the largest power of two up to 16 bytes that divides the bytes. A
+ * fact that all ranks share, while the datatypes are not. */
 static size_t unit_of(size_t bytes)
 {
     const size_t lowest = bytes & -bytes;
@@ -162,9 +163,9 @@ static size_t block_bytes(const struct tt_job *job, const struct tt_side *side)
 static void shape_fill(struct tt_job *job)
 {
     struct tt_shape *s = &job->shape;
-    const struct tt_side *stated = has(job, TT_RECV_AT_ROOT) && !job->is_root     ? &job->send
-                                   : has(job, TT_SEND_AT_ROOT) && job->is_root    ? &job->send
-                                                                                  : &job->recv;
+    const struct tt_side *stated = has(job, TT_RECV_AT_ROOT) && !job->is_root  ? &job->send
+                                   : has(job, TT_SEND_AT_ROOT) && job->is_root ? &job->send
+                                                                               : &job->recv;
     const size_t bytes = block_bytes(job, stated);
 
     *s = (struct tt_shape){.coll = tt_coll_family(job->call->coll), .size = job->comm->size, .inplace = job->inplace};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI errors with our own words. They have a class of their own: MPICH 4.0 loses the text of a code that a program adds to
- * one of MPI's own classes. There is one code, whose text is replaced each time, since codes are a bounded resource. */
+/* MPI errors with our own words. They have a class of their own: MPICH 4.0 loses the text of a code that a program adds
+ * to one of MPI's own classes. There is one code, whose text is replaced each time, since codes are a bounded resource.
+ */
 #include "coll/error.h"
 
 #include <pthread.h>

@@ -11,9 +11,9 @@ int tt_raise(MPI_Comm comm, const char *what);
 /* Hands a code to the communicator's error handler. */
 void tt_call_handler(MPI_Comm comm, int code);
 
-/* How deep this thread is inside Tutti: while it is, calls of MPI_ functions are not the user's. Lowered to 0 wherever the
- * user's code may run (error handlers, also those that the MPI below calls), so that its collectives are served like on
- * the other ranks, and so that a handler may leave by longjmp or an exception. */
+/* How deep this thread is inside Tutti: while it is, calls of MPI_ functions are not the user's. Lowered to 0 wherever
+ * the user's code may run (error handlers, also those that the MPI below calls), so that its collectives are served
+ * like on the other ranks, and so that a handler may leave by longjmp or an exception. */
 extern __thread int tt_inside;
 
 #endif

@@ -14,7 +14,8 @@
 enum {
     TAG_SEQUENCES = 32,
     MAX_ERRORS = 100000, /* of one lane, polls in a row or not */
-    TAG_MESSAGES = 64 /* of one lane and peer that can be under way together; tags stay below 2^15, MPI's least upper bound */
+    TAG_MESSAGES =
+        64 /* of one lane and peer that can be under way together; tags stay below 2^15, MPI's least upper bound */
 };
 
 int tt_polls_before_yield = 1000;
@@ -107,8 +108,8 @@ static void post_message(struct tt_req *req, int lane, const struct tt_step *s)
     int error;
 
     if (s->verb == TT_SEND) {
-        error = wire->send(req->with.comm, s->peer, tag, req->failed ? NULL : address(req, s->a), req->failed ? 0 : bytes,
-                           &l->requests[l->inflight]);
+        error = wire->send(req->with.comm, s->peer, tag, req->failed ? NULL : address(req, s->a),
+                           req->failed ? 0 : bytes, &l->requests[l->inflight]);
     } else if (req->failed) {
         bin = waste(req, &room);
         bin = bin ? bin + (size_t)(lane * req->plan->max_round + l->inflight) * room : NULL;
@@ -117,7 +118,8 @@ static void post_message(struct tt_req *req, int lane, const struct tt_step *s)
         error = wire->recv(req->with.comm, s->peer, tag, address(req, s->dst), bytes, &l->requests[l->inflight]);
     }
     if (error != MPI_SUCCESS) {
-        fail(req, "the MPI below refused a message %s rank %d (error %d)", s->verb == TT_SEND ? "to" : "from", s->peer, error);
+        fail(req, "the MPI below refused a message %s rank %d (error %d)", s->verb == TT_SEND ? "to" : "from", s->peer,
+             error);
         return;
     }
     l->flights[l->inflight++] = (struct tt_flight){.bytes = bytes, .peer = s->peer, .incoming = s->verb == TT_RECV};
@@ -128,7 +130,9 @@ static void check_arrivals(struct tt_req *req, struct tt_lane_state *l)
 {
     for (int i = 0; i < l->inflight; i++)
         if (l->flights[i].incoming && req->with.wire->length(&l->statuses[i]) != l->flights[i].bytes)
-            fail(req, "rank %d sent %zu bytes where %zu were due: it failed, or passed on that another did, or gave a different count",
+            fail(req,
+                 "rank %d sent %zu bytes where %zu were due: it failed, or passed on that another did, or gave a "
+                 "different count",
                  l->flights[i].peer, req->with.wire->length(&l->statuses[i]), l->flights[i].bytes);
     l->inflight = 0;
 }
@@ -152,11 +156,8 @@ static void post_round(struct tt_req *req, int lane)
 {
     struct tt_lane_state *l = &req->lanes[lane];
     const int end = lane_end(req, lane);
-    const int from = l->next;
-    int to = from;
+    const int from = l->next, to = tt_round_end(req->plan, from, end);
 
-    while (to < end && req->plan->steps[to].verb != TT_FENCE)
-        to++;
     post_verb(req, lane, from, to, TT_RECV);
     post_verb(req, lane, from, to, TT_SEND);
     for (int i = from; i < to && !req->failed; i++)

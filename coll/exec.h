@@ -13,11 +13,11 @@
 struct tt_binding {
     MPI_Comm comm; /* private */
     const struct tt_wire *wire;
-    unsigned sequence;     /* of the call on the communicator, equal on all ranks */
-    char *base[TT_NBUFS];  /* where SEND, RECV, TMP and PIN begin; NULL where the plan does not use one */
-    unsigned on_device;    /* bit 1 << enum tt_buf: not for the host to touch */
-    struct tt_place *home; /* does the copies and reductions that touch the device */
-    struct tt_place *host; /* does all others */
+    unsigned sequence;          /* of the call on the communicator, equal on all ranks */
+    char *base[TT_NBUFS];       /* where SEND, RECV, TMP and PIN begin; NULL where the plan does not use one */
+    unsigned on_device;         /* bit 1 << enum tt_buf: not for the host to touch */
+    struct tt_place *home;      /* does the copies and reductions that touch the device */
+    struct tt_place *host;      /* does all others */
     const struct tt_cell *cell; /* reductions only */
 };
 
@@ -32,9 +32,9 @@ struct tt_lane_state {
     struct tt_flight *flights;
 };
 
-/* One execution. A rank that fails on the way does not leave: it goes through the rest of its plan sending empty messages and
- * throwing away what it receives, and whoever gets an empty message does likewise. So every rank reaches the end, the
- * ranks whose data is spoilt return an error, and nobody hangs. */
+/* One execution. A rank that fails on the way does not leave: it goes through the rest of its plan sending empty
+ * messages and throwing away what it receives, and whoever gets an empty message does likewise. So every rank reaches
+ * the end, the ranks whose data is spoilt return an error, and nobody hangs. */
 struct tt_req {
     const struct tt_plan *plan;
     struct tt_binding with;
@@ -46,17 +46,17 @@ struct tt_req {
     char why[512];
 };
 
-/* Posts the first rounds. binding is copied; the plan and all memory must stay until tt_req_end. why: NULL, or the reason
- * for which this rank has failed before it began and takes part only so that the others do not hang.
- * Returns 0, or ENOMEM before anything was posted. */
+/* Posts the first rounds. binding is copied; the plan and all memory must stay until tt_req_end. why: NULL, or the
+ * reason for which this rank has failed before it began and takes part only so that the others do not hang. Returns 0,
+ * or ENOMEM before anything was posted. */
 int tt_req_start(struct tt_req *req, const struct tt_plan *plan, const struct tt_binding *binding, const char *why);
 
 /* Moves on what can move. True when all is done, req->failed and req->why being final then. Never blocks. */
 bool tt_req_progress(struct tt_req *req);
 void tt_req_end(struct tt_req *req);
 
-/* Polls something that was not yet true until it is; after so many polls in vain yields the core before each. 0 where ranks
- * outnumber cores. */
+/* Polls something that was not yet true until it is; after so many polls in vain yields the core before each. 0 where
+ * ranks outnumber cores. */
 extern int tt_polls_before_yield;
 void tt_wait(bool (*done)(void *), void *what);
 

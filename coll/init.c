@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Init and MPI_Finalize. At Init the environment is read and compared across the ranks: what would be a hang later, is an error
- * now. TUTTI=off takes part in that one comparison, since a rank that is off among others that are on is such a hang. */
+/* MPI_Init and MPI_Finalize. At Init the environment is read and compared across the ranks: what would be a hang later,
+ * is an error now. TUTTI=off takes part in that one comparison, since a rank that is off among others that are on is
+ * such a hang. */
 #include "coll/init.h"
 
 #include <mpi.h>
@@ -52,13 +53,14 @@ static void look_at_cores(void)
     CPU_ZERO(&ours);
     sched_getaffinity(0, sizeof ours, &ours);
     PMPI_Comm_size(node, &ranks);
-    if (PMPI_Allreduce(&ours, &all, (int)sizeof ours, MPI_BYTE, MPI_BOR, node) == MPI_SUCCESS && ranks > CPU_COUNT(&all))
+    if (PMPI_Allreduce(&ours, &all, (int)sizeof ours, MPI_BYTE, MPI_BOR, node) == MPI_SUCCESS &&
+        ranks > CPU_COUNT(&all))
         tt_polls_before_yield = 0;
     PMPI_Comm_free(&node);
 }
 
-/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the last one set first: so this one, set at MPI_Init, outlives
- * the user's, whose callbacks may still use Tutti's datatypes. */
+/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the last one set first: so this one, set at MPI_Init,
+ * outlives the user's, whose callbacks may still use Tutti's datatypes. */
 static int on_finalize(MPI_Comm self, int key, void *value, void *extra)
 {
     (void)self;
@@ -110,8 +112,8 @@ __attribute__((visibility("default"))) int MPI_Init_thread(int *argc, char ***ar
     return error == MPI_SUCCESS ? start() : error;
 }
 
-/* Communicators' state goes by their attributes, inside PMPI_Finalize; user callbacks may still communicate there, so the
- * places stay until after. */
+/* Communicators' state goes by their attributes, inside PMPI_Finalize; user callbacks may still communicate there, so
+ * the places stay until after. */
 __attribute__((visibility("default"))) int MPI_Finalize(void)
 {
     const int error = PMPI_Finalize();

@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-/* May calls be taken? Reads the configuration if nobody has yet: MPI_Init may have been called past us (some Fortran bindings do). */
+/* May calls be taken? Reads the configuration if nobody has yet: MPI_Init may have been called past us (some Fortran
+ * bindings do). */
 bool tt_is_on(void);
 
 #endif

@@ -16,7 +16,7 @@ struct tt_side {
     MPI_Count count; /* elements of the datatype in the whole buffer */
     MPI_Datatype type;
     struct tt_layout layout;
-    bool lasting; /* the handle is MPI's own or Tutti's: it cannot be freed and come back as another type */
+    bool lasting;   /* the handle is MPI's own or Tutti's: it cannot be freed and come back as another type */
     bool on_device; /* for kernels, not for the host; then mem says more */
     struct tt_mem mem;
     struct tt_place *place; /* where it is at home: the host's, or its device's */
@@ -39,9 +39,9 @@ struct tt_job {
  * working out its meaning anew would cost more than the rest of a small call. */
 struct tt_memo {
     bool valid;
-    unsigned generation; /* of the configuration */
-    struct tt_call call; /* what was asked; its buffers count only for which of them are MPI_IN_PLACE */
-    struct tt_job job;   /* what it means */
+    unsigned generation;    /* of the configuration */
+    struct tt_call call;    /* what was asked; its buffers count only for which of them are MPI_IN_PLACE */
+    struct tt_job job;      /* what it means */
     struct tt_entry *entry; /* what was decided, if its slot still has this hash: */
     uint64_t hash;
     unsigned staged;
@@ -49,8 +49,8 @@ struct tt_memo {
 
 /* ---- describe.c: from arguments to meaning ---- */
 
-/* Fills all of job but the sides' memory. Returns MPI_SUCCESS; or the error class that the arguments deserve, *what then saying why: the
- * MPI below is to judge them. job->call and job->comm must be set. */
+/* Fills all of job but the sides' memory. Returns MPI_SUCCESS; or the error class that the arguments deserve, *what
+ * then saying why: the MPI below is to judge them. job->call and job->comm must be set. */
 int tt_job_describe(struct tt_job *job, const char **what);
 
 /* Bytes of a side's data: elements times size. */
@@ -68,8 +68,8 @@ enum { TT_MAX_BLOCKS = 8 }; /* a stand-in and a host copy per side, TMP and PIN:
 
 /* What a job's buffers are for the plan, or for the MPI below: themselves, or stand-ins. */
 struct tt_bound {
-    struct tt_binding with; /* for the plan */
-    struct tt_call native;  /* for the MPI below: the call, with stand-ins for device memory */
+    struct tt_binding with;       /* for the plan */
+    struct tt_call native;        /* for the MPI below: the call, with stand-ins for device memory */
     const struct tt_side *result; /* the side whose stand-in is to be copied back, or NULL */
     char *stand_in;               /* what the plan wrote instead of it, or NULL */
     bool gapped;                  /* stand_in is contiguous, the side is not */

@@ -38,18 +38,7 @@ static struct writer writer_open(const struct tt_plan *from)
 
 static void put(struct writer *w, struct tt_step step)
 {
-    if (w->p->nsteps == w->capacity) {
-        int capacity = w->capacity ? 2 * w->capacity : 64;
-        struct tt_step *steps = realloc(w->p->steps, (size_t)capacity * sizeof *steps);
-
-        if (!steps) {
-            w->failed = true;
-            return;
-        }
-        w->p->steps = steps;
-        w->capacity = capacity;
-    }
-    w->p->steps[w->p->nsteps++] = step;
+    w->failed |= !tt_plan_append(w->p, &w->capacity, step);
 }
 
 /* Sub-rounds can be empty (nothing is in flight between two parts of another message): no fence after a fence. */
@@ -89,17 +78,9 @@ static struct tt_step part_of(struct tt_step s, int64_t k, int64_t max)
     return s;
 }
 
-/* One past the last step of the round that begins at i; end is one past the lane's last. */
-static int round_end(const struct tt_plan *p, int i, int end)
-{
-    while (i < end && p->steps[i].verb != TT_FENCE)
-        i++;
-    return i;
-}
-
 /* Rewrites each round of each lane by emit, with a fence between. */
-static struct tt_plan *rewrite(const struct tt_plan *p, void (*emit)(struct writer *, const struct tt_step *, int, void *),
-                               void *with)
+static struct tt_plan *rewrite(const struct tt_plan *p,
+                               void (*emit)(struct writer *, const struct tt_step *, int, void *), void *with)
 {
     struct writer w = writer_open(p);
 
@@ -112,7 +93,7 @@ static struct tt_plan *rewrite(const struct tt_plan *p, void (*emit)(struct writ
         w.lane = l;
         w.lane_pin = w.p->pin;
         for (int i = p->lanes[l].first, stop; i < end; i = stop + 1) {
-            stop = round_end(p, i, end);
+            stop = tt_round_end(p, i, end);
             emit(&w, &p->steps[i], stop - i, with);
             if (stop < end)
                 put_fence(&w);

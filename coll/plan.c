@@ -180,7 +180,8 @@ static struct scope *push(struct tt_plan *p)
 
 bool tt_enter(struct tt_plan *p, const struct tt_scope *scope)
 {
-    struct scope new = {.size = scope->size, .rank = -1, .send = resolve(p, scope->send), .recv = resolve(p, scope->recv)};
+    struct scope new = {
+        .size = scope->size, .rank = -1, .send = resolve(p, scope->send), .recv = resolve(p, scope->recv)};
 
     new.ranks = malloc((size_t)scope->size * sizeof *new.ranks);
     if (!new.ranks) {
@@ -229,21 +230,27 @@ void tt_leave(struct tt_plan *p)
 
 /* ---- verbs ---- */
 
-static void append(struct tt_plan *p, struct tt_step step)
+bool tt_plan_append(struct tt_plan *p, int *capacity, struct tt_step step)
 {
-    if (p->nsteps == p->builder->capacity) {
-        int capacity = p->builder->capacity ? 2 * p->builder->capacity : 64;
-        struct tt_step *steps = realloc(p->steps, (size_t)capacity * sizeof *steps);
+    if (p->nsteps == *capacity) {
+        const int more = *capacity ? 2 * *capacity : 64;
+        struct tt_step *steps = realloc(p->steps, (size_t)more * sizeof *steps);
 
-        if (!steps) {
-            fault(p, ENOMEM);
-            return;
-        }
+        if (!steps)
+            return false;
         p->steps = steps;
-        p->builder->capacity = capacity;
+        *capacity = more;
     }
     p->steps[p->nsteps++] = step;
-    p->lanes[p->nlanes - 1].count++;
+    return true;
+}
+
+static void append(struct tt_plan *p, struct tt_step step)
+{
+    if (tt_plan_append(p, &p->builder->capacity, step))
+        p->lanes[p->nlanes - 1].count++;
+    else
+        fault(p, ENOMEM);
 }
 
 static bool same_place(struct tt_loc a, struct tt_loc b)
@@ -364,6 +371,13 @@ static int number_messages(struct tt_plan *p)
     }
     free(sent);
     return 0;
+}
+
+int tt_round_end(const struct tt_plan *p, int i, int end)
+{
+    while (i < end && p->steps[i].verb != TT_FENCE)
+        i++;
+    return i;
 }
 
 void tt_plan_measure(struct tt_plan *p)

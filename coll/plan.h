@@ -11,12 +11,12 @@ enum tt_verb { TT_SEND, TT_RECV, TT_COPY, TT_REDUCE, TT_FENCE, TT_NVERBS };
 /* One step. Unused places are {SEND, 0}. */
 struct tt_step {
     enum tt_verb verb;
-    int peer;             /* send, recv: rank in the communicator */
-    struct tt_loc dst;    /* recv, copy, reduce */
-    struct tt_loc a, b;   /* send, copy: a. reduce: dst = a op b */
-    int64_t n;            /* elements */
-    int message;          /* send, recv: ordinal among this lane's messages to or from peer; the two sides agree */
-    int part;             /* send, recv: which part of that message, once tt_pass_split has cut it */
+    int peer;           /* send, recv: rank in the communicator */
+    struct tt_loc dst;  /* recv, copy, reduce */
+    struct tt_loc a, b; /* send, copy: a. reduce: dst = a op b */
+    int64_t n;          /* elements */
+    int message;        /* send, recv: ordinal among this lane's messages to or from peer; the two sides agree */
+    int part;           /* send, recv: which part of that message, once tt_pass_split has cut it */
 };
 
 /* A lane is steps[first] ... steps[first + count - 1]; it does not end in a fence. */
@@ -33,8 +33,8 @@ struct tt_plan {
     struct tt_lane lanes[TT_MAX_LANES];
     int nsteps;
     struct tt_step *steps;
-    int64_t tmp, pin;  /* elements of TMP and PIN it needs */
-    int max_round;     /* the most sends and receives in one round of one lane */
+    int64_t tmp, pin; /* elements of TMP and PIN it needs */
+    int max_round;    /* the most sends and receives in one round of one lane */
     bool sealed;
     struct tt_builder *builder; /* what only the verbs need; gone once sealed */
 };
@@ -44,13 +44,18 @@ struct tt_plan {
 struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s, int rank);
 void tt_plan_free(struct tt_plan *p);
 
-/* Sets max_round from the steps; for passes, which write them without the verbs. */
+/* For passes, which write steps without the verbs. Append: one more step, *capacity being how many there is room for; false if
+ * out of memory. Measure: sets max_round from the steps. */
+bool tt_plan_append(struct tt_plan *p, int *capacity, struct tt_step step);
 void tt_plan_measure(struct tt_plan *p);
 
+/* One past the last step of the round that begins at i; end is one past the lane's last. */
+int tt_round_end(const struct tt_plan *p, int i, int end);
+
 /* The collective's names and its family, from the rows. */
-const char *tt_coll_name(enum tt_coll coll);                 /* "reduce_scatter" */
+const char *tt_coll_name(enum tt_coll coll); /* "reduce_scatter" */
 enum tt_coll tt_coll_family(enum tt_coll coll);
-enum tt_coll tt_coll_find(const char *name, size_t length);  /* TT_NCOLLS if there is none */
+enum tt_coll tt_coll_find(const char *name, size_t length); /* TT_NCOLLS if there is none */
 const char *tt_verb_name(enum tt_verb verb);
 const char *tt_buf_name(enum tt_buf buf);
 
@@ -73,11 +78,11 @@ struct tt_plan *tt_pass_stage(const struct tt_plan *p, unsigned device_bufs);
 
 /* Totals of a plan, for explain and for tests that assert cost. */
 struct tt_totals {
-    int rounds;                        /* of the longest lane */
-    int messages;                      /* sent */
-    int64_t sent, received;            /* elements */
-    int64_t copied, reduced;           /* elements; one operand of a reduction counted once */
-    int reductions;                    /* reduce steps */
+    int rounds;              /* of the longest lane */
+    int messages;            /* sent */
+    int64_t sent, received;  /* elements */
+    int64_t copied, reduced; /* elements; one operand of a reduction counted once */
+    int reductions;          /* reduce steps */
 };
 struct tt_totals tt_plan_totals(const struct tt_plan *p);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One call, from the wrapper to the executor: describe it, look where its buffers are, decide, bind, carry out. Up to the
- * decision everything is local and sends nothing; the decision is made from shared facts alone; afterwards a rank
+/* One call, from the wrapper to the executor: describe it, look where its buffers are, decide, bind, carry out. Up to
+ * the decision everything is local and sends nothing; the decision is made from shared facts alone; afterwards a rank
  * that meets trouble still takes part, so that the others end too. */
 #include <errno.h>
 #include <limits.h>
@@ -53,9 +53,10 @@ static bool req_done(void *req)
     return tt_req_progress(req);
 }
 
-/* Runs the plan; why_not is the reason for which this rank can only go through the motions, or NULL. Returns 0, or -1 with
- * why. */
-static int run_req(struct tt_job *job, const struct tt_plan *plan, struct tt_bound *b, const char *why_not, char *why, size_t size)
+/* Runs the plan; why_not is the reason for which this rank can only go through the motions, or NULL. Returns 0, or -1
+ * with why. */
+static int run_req(struct tt_job *job, const struct tt_plan *plan, struct tt_bound *b, const char *why_not, char *why,
+                   size_t size)
 {
     struct tt_req req;
     struct tt_place *home = b->with.home;
@@ -212,8 +213,8 @@ static int settle(const struct tt_side *side)
     return error;
 }
 
-/* Looks where the buffers are. *home: where a plan would work, and *staged: what it would route through pinned memory. NULL, or the reason
- * why this rank can only go through the motions. */
+/* Looks where the buffers are. *home: where a plan would work, and *staged: what it would route through pinned memory.
+ * NULL, or the reason why this rank can only go through the motions. */
 static const char *look(struct tt_job *job, struct tt_place **home, unsigned *staged)
 {
     *staged = 0;
@@ -257,8 +258,8 @@ static bool same_question(const struct tt_memo *memo, const struct tt_call *c)
     const struct tt_call *m = &memo->call;
 
     return memo->valid && memo->generation == tt_config_generation && m->send.count == c->send.count &&
-           m->recv.count == c->recv.count && m->send.type == c->send.type && m->recv.type == c->recv.type && m->op == c->op &&
-           m->root == c->root && (m->send.buf == MPI_IN_PLACE) == (c->send.buf == MPI_IN_PLACE) &&
+           m->recv.count == c->recv.count && m->send.type == c->send.type && m->recv.type == c->recv.type &&
+           m->op == c->op && m->root == c->root && (m->send.buf == MPI_IN_PLACE) == (c->send.buf == MPI_IN_PLACE) &&
            (m->recv.out == MPI_IN_PLACE) == (c->recv.out == MPI_IN_PLACE) && c->send.buf && c->recv.out &&
            (c->send.buf != c->recv.out || (memo->job.row->traits & TT_ONE_BUFFER));
 }
@@ -266,8 +267,9 @@ static bool same_question(const struct tt_memo *memo, const struct tt_call *c)
 /* What may be kept is what depends on nothing but the arguments that same_question compares. */
 static bool may_keep(const struct tt_job *job)
 {
-    return !job->shape.counts && !(job->row->traits & TT_NO_BUFFER) && (job->cell || !(job->row->traits & TT_REDUCES)) &&
-           (!job->send.significant || job->send.lasting) && (!job->recv.significant || job->recv.lasting);
+    return !job->shape.counts && !(job->row->traits & TT_NO_BUFFER) &&
+           (job->cell || !(job->row->traits & TT_REDUCES)) && (!job->send.significant || job->send.lasting) &&
+           (!job->recv.significant || job->recv.lasting);
 }
 
 static int run_anew(struct tt_memo *memo, const struct tt_call *c, struct tt_comm *comm)

@@ -19,16 +19,18 @@ enum tutti_format {
 };
 
 /* A datatype for elements of that format, usable with MPI_SUM, MPI_PROD, MPI_MAX and MPI_MIN in Tutti's reductions, and
- * as an ordinary type of 1 or 2 bytes elsewhere. Tutti's: not to be freed; the same handle each time. Returns MPI_SUCCESS, MPI_ERR_ARG
- * for an unknown format, or the error of the MPI below. Call it after MPI_Init. */
+ * as an ordinary type of 1 or 2 bytes elsewhere. Tutti's: not to be freed; the same handle each time. Returns
+ * MPI_SUCCESS, MPI_ERR_ARG for an unknown format, or the error of the MPI below. Call it after MPI_Init. */
 int tutti_type(enum tutti_format format, MPI_Datatype *type);
 
-/* Sets a TUTTI_ variable while the program runs, as if the environment had had it at MPI_Init: tutti_set("TUTTI_ALLREDUCE",
- * "ring"); a NULL value is the default again. Every rank must do the same, between collectives. Returns MPI_SUCCESS, or MPI_ERR_ARG for
- * an unknown name or value, having said so on standard error and changed nothing. */
+/* Sets a TUTTI_ variable while the program runs, as if the environment had had it at MPI_Init:
+ * tutti_set("TUTTI_ALLREDUCE", "ring"); a NULL value is the default again. Every rank must do the same, between
+ * collectives. Returns MPI_SUCCESS, or MPI_ERR_ARG for an unknown name or value, having said so on standard error and
+ * changed nothing. */
 int tutti_set(const char *name, const char *value);
 
-/* The name of the i-th algorithm that serves a collective ("allreduce"), in the order of `tutti info`; NULL when there are no more. */
+/* The name of the i-th algorithm that serves a collective ("allreduce"), in the order of `tutti info`; NULL when there
+ * are no more. */
 const char *tutti_algorithm(const char *collective, int i);
 
 /* "0.1.0" */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handles to what they stand for. A small hash of the predefined handles, filled once: they are integers in some MPIs and
- * addresses in others, so no switch can tell them apart. */
+/* Handles to what they stand for. A small hash of the predefined handles, filled once: they are integers in some MPIs
+ * and addresses in others, so no switch can tell them apart. */
 #include "coll/types.h"
 
 #include <pthread.h>
@@ -22,7 +22,8 @@ enum { MAX_TYPES = 96, SLOTS = 256, NFORMATS = TUTTI_FLOAT8_E5M2 + 1 };
 
 static struct type_row types[MAX_TYPES];
 static int ntypes;
-static atomic_uchar slots[SLOTS]; /* 1 + index into types; 0: empty. Set last, so that who finds a row finds all of it */
+static atomic_uchar
+    slots[SLOTS]; /* 1 + index into types; 0: empty. Set last, so that who finds a row finds all of it */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 

@@ -16,12 +16,12 @@ struct tt_layout {
     bool plain; /* count elements are count * size bytes from the buffer's address on, in the order of the signature */
 };
 
-/* Returns MPI_SUCCESS, or the error of the MPI below (not a datatype). *lasting: the handle can never come to mean another
- * type, as a user's can once freed. */
+/* Returns MPI_SUCCESS, or the error of the MPI below (not a datatype). *lasting: the handle can never come to mean
+ * another type, as a user's can once freed. */
 int tt_layout_of(MPI_Datatype type, struct tt_layout *layout, bool *lasting);
 
-/* The cell for a predefined op on a predefined type (or one from tutti_type). NULL if there is none: *why then says it in
- * words. *ours: only Tutti knows the type, so that the MPI below cannot stand in. */
+/* The cell for a predefined op on a predefined type (or one from tutti_type). NULL if there is none: *why then says it
+ * in words. *ours: only Tutti knows the type, so that the MPI below cannot stand in. */
 const struct tt_cell *tt_cell_of(MPI_Datatype type, MPI_Op op, const char **why, bool *ours);
 
 /* A duplicate of MPI_COMM_SELF whose errors are returned: for what needs a communicator and no other rank. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The wire that every MPI has: nonblocking point-to-point on the private communicator. Completion is polled, never
- * waited for inside MPI: MPICH's blocking calls spin, and with more ranks than cores a spinning rank keeps the core from
- * the one it waits for (8 bytes on 4 ranks and 2 cores: 7 ms against a few microseconds). */
+ * waited for inside MPI: MPICH's blocking calls spin, and with more ranks than cores a spinning rank keeps the core
+ * from the one it waits for (8 bytes on 4 ranks and 2 cores: 7 ms against a few microseconds). */
 #include "coll/wire.h"
 
 static int p2p_send(MPI_Comm comm, int peer, int tag, const void *buf, size_t bytes, MPI_Request *request)

@@ -54,7 +54,7 @@ struct tt_dev {
     void (*leave)(struct tt_place *place);
     /* Scratch. Blocks are pooled: giving one back and taking one of no larger size makes no driver call. */
     void *(*take)(struct tt_place *place, size_t bytes);        /* where kernels are at home; NULL on failure */
-    void *(*take_pinned)(struct tt_place *place, size_t bytes); /* host memory, pinned for copies where that can be done */
+    void *(*take_pinned)(struct tt_place *place, size_t bytes); /* on the host, pinned where that can be done */
     void (*give)(struct tt_place *place, void *block);          /* either; NULL is allowed */
     int (*copy)(struct tt_place *place, int queue, void *dst, const void *src, size_t bytes);
     /* dst[i] = src[0][i] op src[1][i] op ... op src[k-1][i], left to right, 2 <= k <= TT_MAX_SOURCES, one launch;

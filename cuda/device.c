@@ -77,9 +77,9 @@ static void free_scratch(void *at)
     tt_driver_find()->cuMemFree((CUdeviceptr)(uintptr_t)at);
 }
 
-/* Ordinary memory that the driver is told to pin, not memory of the driver's: a message may be on its way into it when the
- * context that pinned it ends, and then it must still be there. If it cannot be pinned, copies are slower and right all
- * the same, so that is no failure. */
+/* Ordinary memory that the driver is told to pin, not memory of the driver's: a message may be on its way into it when
+ * the context that pinned it ends, and then it must still be there. If it cannot be pinned, copies are slower and right
+ * all the same, so that is no failure. */
 static void *make_pinned(size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page;

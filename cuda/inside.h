@@ -15,9 +15,9 @@ int tt_fault_vset(const char *format, va_list words);
 void tt_host_close(void);
 
 /* Blocks of one kind of memory, kept for the next who needs one: allocating and freeing device memory waits for the
- * whole device, pinning costs a system call per page. When a block is made, unused ones are bounded: beyond TT_POOL_IDLE bytes the one
- * unused for longest goes, but the one used last always stays, so that even a huge scratch is not made anew in every
- * call. Thread-safe. */
+ * whole device, pinning costs a system call per page. Unused blocks are bounded: when a block is made, then beyond
+ * TT_POOL_IDLE bytes the one unused for longest goes, but the one used last always stays, so that even a huge scratch
+ * is not made anew in every call. Thread-safe. */
 enum { TT_POOL_IDLE = 256 << 20 };
 
 struct tt_block;

@@ -99,7 +99,7 @@ static struct tt_block *grow(struct tt_pool *pool, size_t bytes)
 }
 
 /* ---- and these take it ----
- * Memory is freed when more is taken, not when some is given back: who takes has entered the context that it belongs to. */
+ * Memory is freed when more is taken, not when some is given back: who takes has entered the context it belongs to. */
 
 void *tt_pool_take(struct tt_pool *pool, size_t bytes)
 {

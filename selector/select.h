@@ -11,8 +11,8 @@ struct tt_choice {
     char why[192]; /* words: "default: up to 16K", "TUTTI_ALLREDUCE" */
 };
 
-/* coll is the call's own, s its family's shape. foreign: why only the MPI below can do it (a user's op), or NULL; ours: the MPI
- * below cannot (a type of Tutti's). Both are the same on all ranks. alg is NULL if nobody can. */
+/* coll is the call's own, s its family's shape. foreign: why only the MPI below can do it (a user's op), or NULL; ours:
+ * the MPI below cannot (a type of Tutti's). Both are the same on all ranks. alg is NULL if nobody can. */
 struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const struct tt_alg *pin, const char *foreign,
                            bool ours);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The few calls of the CUDA runtime that the examples make, declared anew, so that the examples can be built on a machine
- * without the CUDA Toolkit and run on simulated GPUs. Where there is a Toolkit its own header is used instead. */
+/* The few calls of the CUDA runtime that the examples make, declared anew, so that the examples can be built on a
+ * machine without the CUDA Toolkit and run on simulated GPUs. Where there is a Toolkit its own header is used. */
 #ifndef TT_CUDA_RUNTIME_API_H
 #define TT_CUDA_RUNTIME_API_H
 
