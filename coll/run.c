@@ -33,6 +33,7 @@ static int run_native_staged(const struct tt_job *job)
 {
     struct tt_bound b = {0};
     char why[512];
+    bool failed;
     int error;
 
     if (tt_bind_native(&b, job, why, sizeof why)) {
@@ -40,10 +41,9 @@ static int run_native_staged(const struct tt_job *job)
         return tt_job_fail(job, why);
     }
     error = tt_call_native(&b.native);
-    if (error == MPI_SUCCESS && tt_bound_deliver(&b, why, sizeof why))
-        error = tt_job_fail(job, why);
+    failed = error == MPI_SUCCESS && tt_bound_deliver(&b, why, sizeof why);
     tt_bound_end(&b);
-    return error;
+    return failed ? tt_job_fail(job, why) : error;
 }
 
 /* ---- a plan carries it out ---- */
@@ -78,11 +78,12 @@ static int run_req(struct tt_job *job, const struct tt_plan *plan, struct tt_bou
     return why[0] ? -1 : 0;
 }
 
+/* The user's error handler may not come back: nothing of ours is held when it is called. */
 static int run_plan(struct tt_job *job, struct tt_place *home, const struct tt_plan *plan, const char *fault)
 {
     struct tt_bound b = {0};
     char why_not[512] = "", why[512] = "";
-    int error = 0;
+    bool failed;
 
     b.with.comm = job->comm->wire_comm;
     b.with.wire = job->comm->wire;
@@ -91,10 +92,9 @@ static int run_plan(struct tt_job *job, struct tt_place *home, const struct tt_p
         snprintf(why_not, sizeof why_not, "%s", fault);
     else
         tt_bind_plan(&b, job, plan, why_not, sizeof why_not);
-    if (run_req(job, plan, &b, why_not[0] ? why_not : NULL, why, sizeof why) || tt_bound_deliver(&b, why, sizeof why))
-        error = tt_job_fail(job, why);
+    failed = run_req(job, plan, &b, why_not[0] ? why_not : NULL, why, sizeof why) || tt_bound_deliver(&b, why, sizeof why);
     tt_bound_end(&b);
-    return error;
+    return failed ? tt_job_fail(job, why) : MPI_SUCCESS;
 }
 
 /* ---- deciding ---- */

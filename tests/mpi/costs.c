@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What calls cost, counted by the simulated device: costs staged | direct. Staged: a ring allreduce moves its
  * 2(P-1)/P n bytes down and up and nothing else, launches P-1 kernels, and from the second call on allocates
- * nothing; host memory costs one pointer query a buffer; the caller's device and context stay as they were. Direct,
- * over an MPI below that takes device pointers: no byte is copied between host and device at all. */
+ * nothing; host memory costs one pointer query a buffer; the caller's device and context stay as they were. TUTTI_SYNC=1
+ * costs waiting for the program's own work, and gives what that writes. Direct, over an MPI below that takes device
+ * pointers: no byte is copied between host and device at all. What is set while the program runs counts from then on. */
 #include "tests/mpi/harness.h"
 
 #include <dlfcn.h>
@@ -244,6 +245,169 @@ static void try_contexts(char *a)
     cudaSetDevice(test_rank % test_gpus);
 }
 
+/* ---- work of the program's own that is still under way ---- */
+
+enum { LATE = 3000, LAYERS = 10, NON_BLOCKING = 1, COPY_DEFAULT = 4 };
+
+/* What is sent: as long doubles, as doubles, or as doubles with a gap behind each. */
+static const struct late {
+    const char *what;
+    bool wide, gapped, moves, elsewhere; /* moves: allgather, not allreduce; elsewhere: sent from another device */
+} lates[] = {
+    {"an allreduce of doubles", false, false, false, false},
+    {"an allreduce of long doubles", true, false, false, false},
+    {"an allgather of doubles", false, false, true, false},
+    {"an allgather of doubles with gaps", false, true, true, false},
+    {"an allreduce of doubles on another device", false, false, false, true},
+};
+
+static void put_number(char *at, const struct late *l, int i, double number)
+{
+    const long double wide = number;
+
+    if (l->wide)
+        memcpy(at + (size_t)i * sizeof wide, &wide, sizeof wide);
+    else
+        memcpy(at + (size_t)i * (l->gapped ? 16 : 8), &number, sizeof number);
+}
+
+static double get_number(const char *at, const struct late *l, int i)
+{
+    long double wide;
+    double number;
+
+    if (l->wide) {
+        memcpy(&wide, at + (size_t)i * sizeof wide, sizeof wide);
+        return (double)wide;
+    }
+    memcpy(&number, at + (size_t)i * 8, sizeof number);
+    return number;
+}
+
+static MPI_Datatype double_with_gap(void)
+{
+    MPI_Datatype made;
+
+    PMPI_Type_create_resized(MPI_DOUBLE, 0, 16, &made);
+    PMPI_Type_commit(&made);
+    return made;
+}
+
+static int call_late(const struct late *l, const char *send, char *recv)
+{
+    MPI_Datatype gapped = double_with_gap();
+    const int error = l->moves ? MPI_Allgather(send, LATE, l->gapped ? gapped : MPI_DOUBLE, recv, LATE, MPI_DOUBLE,
+                                               MPI_COMM_WORLD)
+                               : MPI_Allreduce(send, recv, LATE, l->wide ? MPI_LONG_DOUBLE : MPI_DOUBLE, MPI_SUM,
+                                               MPI_COMM_WORLD);
+
+    PMPI_Type_free(&gapped);
+    return error;
+}
+
+static void check_late(const struct late *l, const char *recv)
+{
+    static char got[16 * LATE * MAX_RANKS];
+    int wrong = 0, n = l->moves ? LATE * test_size : LATE;
+
+    memory_get(DEVICE, got, recv, (size_t)n * (l->wide ? 16 : 8));
+    for (int i = 0; i < n; i++) {
+        const double want = l->moves ? i / LATE + i % LATE : test_size * (i % 7) + test_size * (test_size - 1) / 2.0;
+
+        wrong += get_number(got, l, i) != want;
+    }
+    test_check(wrong == 0, "%d of %d elements are wrong", wrong, n);
+}
+
+/* The send buffer is filled several times over, on a stream of the program's, the last time with the right numbers, while
+ * every piece of work takes its time; nothing waits for it but Tutti. Without TUTTI_SYNC nothing waits, but for the one copy
+ * into memory that is not pinned where the host has to have the data. */
+static void try_late(const struct late *l, char *recv)
+{
+    const size_t bytes = (size_t)LATE * 16;
+    const enum memory memory = l->elsewhere ? OTHER_DEVICE : DEVICE;
+    char *send = memory_take(memory, bytes), *pinned = memory_take(PINNED, 2 * bytes);
+    unsigned long long waits;
+    void *stream;
+
+    test_now("%s whose send buffer is not written yet, with TUTTI_SYNC=1", l->what);
+    memset(pinned, 0, 2 * bytes);
+    for (int i = 0; i < LATE; i++)
+        put_number(pinned + bytes, l, i, test_rank + (l->moves ? i : i % 7));
+    memory_put(memory, send, pinned, bytes);
+    cudaSetDevice((test_rank + l->elsewhere) % test_gpus);
+    cudaStreamCreateWithFlags(&stream, NON_BLOCKING);
+    begin_counting();
+    simulator.inject("delay:us=3000");
+    for (int i = 0; i < LAYERS; i++)
+        test_check(cudaMemcpyAsync(send, i < LAYERS - 1 ? pinned : pinned + bytes, bytes, COPY_DEFAULT, stream) == 0,
+                   "the test's own copy failed");
+    cudaSetDevice(test_rank % test_gpus);
+    test_success(call_late(l, send, recv));
+    end_counting();
+    waits = counted.syncs;
+    simulator.reset();
+    check_late(l, recv);
+    test_now("%s whose send buffer has been written, without TUTTI_SYNC", l->what);
+    test_set("TUTTI_SYNC", NULL);
+    call_late(l, send, recv);
+    begin_counting();
+    test_success(call_late(l, send, recv));
+    end_counting();
+    test_check(waits > counted.syncs, "expected fewer calls that wait for the device than with it, %llu, counted %llu",
+               waits, counted.syncs);
+    check_at_most("calls that wait for the device", counted.syncs, l->wide || l->gapped);
+    test_set("TUTTI_SYNC", "1");
+    cudaStreamDestroy(stream);
+    memory_give(memory, send);
+    memory_give(PINNED, pinned);
+}
+
+static void try_sync(char *recv)
+{
+    test_set("TUTTI_SYNC", "1");
+    for (size_t i = 0; i < sizeof lates / sizeof *lates; i++)
+        if (!lates[i].elsewhere || memory_exists(OTHER_DEVICE))
+            try_late(&lates[i], recv);
+    test_set("TUTTI_SYNC", NULL);
+}
+
+/* ---- settings ---- */
+
+static unsigned long long queries_of_an_allreduce(void)
+{
+    double mine = test_rank + 1, all = 0;
+
+    begin_counting();
+    test_success(MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    end_counting();
+    test_check(all == test_size * (test_size + 1) / 2.0, "wrong sum: %g", all);
+    return counted.pointer_queries;
+}
+
+static void try_switch(void)
+{
+    for (int i = 0; i < 3; i++) {
+        test_now("an allreduce with TUTTI=off, set while the program runs");
+        test_set("TUTTI", "off");
+        check_count("pointer queries", queries_of_an_allreduce(), 0);
+        test_now("an allreduce with TUTTI=on again");
+        test_set("TUTTI", i ? "on" : NULL);
+        check_count("pointer queries", queries_of_an_allreduce(), 2);
+    }
+}
+
+/* Over an MPI below that takes device pointers. */
+static void try_direct_settings(char *a, char *b)
+{
+    static const char *const values[] = {"no", "yes", "no", "probe"};
+
+    for (int i = 0; i < 4; i++) {
+        test_set("TUTTI_MPI_CUDA", values[i]);
+        try_ring(a, b, 1200, strcmp(values[i], "no") == 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const bool staged = argc < 2 || strcmp(argv[1], "direct") != 0;
@@ -261,10 +425,15 @@ int main(int argc, char **argv)
     try_ring(a, b, 120000, staged);
     try_ring(a, b, 100003, staged);
     try_contexts(a);
+    if (!staged)
+        try_direct_settings(a, b);
     test_pin("allreduce", NULL);
     if (staged)
         try_bcast(a, 100003);
     try_all_on_host();
+    try_switch();
+    if (staged)
+        try_sync(b);
     memory_give(DEVICE, a);
     memory_give(DEVICE, b);
     return test_end();

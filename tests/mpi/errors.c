@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arguments that make no sense. On host memory the class of the error must be that of the MPI below for the very
  * same call; with a device buffer there must be an error too, and no crash. On MPI_COMM_SELF every fault, since
- * there nobody can be left waiting; on MPI_COMM_WORLD those that all ranks commit together. */
+ * there nobody can be left waiting; on MPI_COMM_WORLD those that all ranks commit together. Then what one rank alone
+ * can know to be wrong, a send side as long as no receive side, which every rank must come back from; and error handlers
+ * that leave by longjmp or communicate themselves. */
 #include "tests/mpi/harness.h"
 
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,9 +70,55 @@ static void null_send(struct tt_call *c)
     c->send.buf = NULL;
 }
 
+/* A gap after each element, but the first byte counts. */
+static void null_send_of_pairs(struct tt_call *c)
+{
+    c->send.buf = NULL;
+    c->send.type = c->recv.type = MPI_DOUBLE_INT;
+    c->op = MPI_MINLOC;
+}
+
+/* Types of the user's, and an op that takes them. */
+static MPI_Datatype two_ints, uncommitted;
+static MPI_Op add_op;
+
+static void add(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < 2 * *n; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+static void null_send_of_derived(struct tt_call *c)
+{
+    c->send.buf = NULL;
+    c->send.type = c->recv.type = two_ints;
+    c->op = add_op;
+}
+
 static void null_recv(struct tt_call *c)
 {
     c->recv.out = NULL;
+}
+
+static void null_recv_of_pairs(struct tt_call *c)
+{
+    c->recv.out = NULL;
+    c->send.type = c->recv.type = MPI_DOUBLE_INT;
+    c->op = MPI_MINLOC;
+}
+
+static void null_recv_of_derived(struct tt_call *c)
+{
+    c->recv.out = NULL;
+    c->send.type = c->recv.type = two_ints;
+    c->op = add_op;
+}
+
+static void uncommitted_type(struct tt_call *c)
+{
+    c->send.type = c->recv.type = uncommitted;
+    c->op = add_op;
 }
 
 static void receive_in_place(struct tt_call *c)
@@ -107,6 +157,11 @@ static const struct fault {
     {"MPI_BAND of doubles", band_of_doubles, TT_REDUCES, 0, true, false},
     {"MPI_MAXLOC of ints", maxloc_of_ints, TT_REDUCES, 0, true, false},
     {"MPI_SUM of pairs", sum_of_pairs, TT_REDUCES, 0, true, false},
+    {"a type that is not committed", uncommitted_type, ~0u, TT_NO_BUFFER, true, false},
+    {"a null send buffer of MPI_DOUBLE_INT", null_send_of_pairs, ~0u, TT_NO_BUFFER | TT_ONE_BUFFER, false, false},
+    {"a null send buffer of a derived type", null_send_of_derived, ~0u, TT_NO_BUFFER | TT_ONE_BUFFER, false, false},
+    {"a null receive buffer of MPI_DOUBLE_INT", null_recv_of_pairs, ~0u, TT_NO_BUFFER, false, false},
+    {"a null receive buffer of a derived type", null_recv_of_derived, ~0u, TT_NO_BUFFER, false, false},
     {"a null send buffer", null_send, ~0u, TT_NO_BUFFER | TT_ONE_BUFFER, false, false},
     {"a null receive buffer", null_recv, ~0u, TT_NO_BUFFER, false, false},
     {"MPI_IN_PLACE to receive in", receive_in_place, ~0u, TT_NO_BUFFER | TT_SEND_AT_ROOT, false, false},
@@ -211,7 +266,7 @@ static bool applies(const struct fault *f, const struct row *row, MPI_Comm comm)
 static bool has_device(const struct fault *f, const struct row *row)
 {
     return test_gpus > 0 && !(row->traits & TT_NO_BUFFER) &&
-           !(row->traits & TT_ONE_BUFFER && (in_place(f) || f->commit == null_recv));
+           !(row->traits & TT_ONE_BUFFER && (in_place(f) || !f->together));
 }
 
 static void try_all(MPI_Comm comm)
@@ -268,9 +323,310 @@ static void try_handler(enum memory memory)
     PMPI_Errhandler_free(&handler);
 }
 
+/* ---- sides of unequal length ---- */
+
+enum { UNEVEN = 600 }; /* ints in a block: several messages */
+
+/* Memory of exactly so many bytes: behind it, on the host, none that may be read. */
+static char *fenced(enum memory memory, size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page;
+    char *at;
+
+    if (memory != HOST)
+        return memory_take(memory, bytes ? bytes : 1);
+    at = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(at + whole, page, PROT_NONE);
+    return at + whole - bytes;
+}
+
+static void unfence(enum memory memory, char *at, size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page;
+
+    if (memory == HOST)
+        munmap(at + bytes - whole, whole + page);
+    else
+        memory_give(memory, at);
+}
+
+static bool error_says(int error, const char *words)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+
+    PMPI_Error_string(error, text, &length);
+    return strcasestr(text, words) != NULL;
+}
+
+static void check_says(int error, const char *words)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+
+    PMPI_Error_string(error, text, &length);
+    test_check(error_says(error, words), "expected an error that says \"%s\", got: %s", words, text);
+}
+
+/* The side whose length the other ranks cannot see is not that of the other: the send side, or at the root of a scatter the
+ * receive side. */
+static struct tt_call uneven_call(const struct row *row, char *send, char *recv, int other, MPI_Datatype type)
+{
+    const bool scatter = row->traits & TT_SEND_AT_ROOT;
+    struct tt_call c = {.send = {send, UNEVEN, MPI_INT}, .recv = {recv, UNEVEN, MPI_INT}, .op = MPI_SUM,
+                        .comm = MPI_COMM_WORLD};
+
+    if (scatter) {
+        c.recv.count = other;
+        c.recv.type = type;
+    } else {
+        c.send.count = other;
+        c.send.type = type;
+    }
+    return c;
+}
+
+static size_t uneven_bytes(const struct row *row, unsigned blocks, MPI_Count count, MPI_Datatype type)
+{
+    int size;
+
+    PMPI_Type_size(type, &size);
+    return (size_t)size * (size_t)count * (row->traits & blocks ? (size_t)test_size : 1);
+}
+
+static bool waits_for_rank_0(const struct row *row)
+{
+    return !(row->traits & TT_ROOTED) || row->traits & TT_SEND_AT_ROOT;
+}
+
+/* wrong: this rank's sides are not of one length. */
+static void try_uneven(const struct row *row, enum memory memory, int other, MPI_Datatype type, bool wrong)
+{
+    struct tt_call c = uneven_call(row, NULL, NULL, wrong ? other : UNEVEN, wrong ? type : MPI_INT);
+    const size_t ns = uneven_bytes(row, TT_SEND_BLOCKS, c.send.count, c.send.type);
+    const size_t nr = uneven_bytes(row, TT_RECV_BLOCKS, c.recv.count, c.recv.type);
+    char *send = fenced(memory, ns), *recv = fenced(memory, nr);
+    const bool fails = wrong || waits_for_rank_0(row);
+    char name[32];
+    int error;
+
+    c.send.buf = send;
+    c.recv.out = recv;
+    error = row->ours(&c);
+    snprintf(name, sizeof name, "rank %d: ", test_rank);
+    test_check((error != MPI_SUCCESS) == fails, "expected %s, got error %d", fails ? "an error" : "MPI_SUCCESS", error);
+    if (error != MPI_SUCCESS) {
+        check_says(error, "Tutti");
+        check_says(error, name);
+        check_says(error, row->id);
+        check_says(error, wrong ? "do not match" : "sent 0 bytes");
+    }
+    PMPI_Barrier(MPI_COMM_WORLD);
+    unfence(memory, send, ns);
+    unfence(memory, recv, nr);
+}
+
+static void try_uneven_row(const struct row *row, const char *algorithm, enum memory memory)
+{
+    static const struct {
+        const char *what;
+        int other;
+        bool doubles;
+    } ways[] = {{"one more", UNEVEN + 1, false}, {"one less", UNEVEN - 1, false}, {"doubles", UNEVEN, true},
+                {"nothing", 0, false}};
+
+    for (int i = 0; i < 4; i++)
+        for (int all = !(row->traits & TT_ROOTED); all >= 0; all--) {
+            test_now("%s by %s, %s memory, %s of blocks of %s", row->id, algorithm, memory_names[memory],
+                     all ? "all ranks" : "rank 0", ways[i].what);
+            try_uneven(row, memory, ways[i].other, ways[i].doubles ? MPI_DOUBLE : MPI_INT, all || test_rank == 0);
+        }
+}
+
+static void try_all_uneven(void)
+{
+    const char *algorithm;
+
+    test_set("TUTTI_CHUNK", "1K");
+    for (int r = 0; r < NROWS; r++)
+        for (int a = 0; (algorithm = test_algorithm(rows[r].id, a)); a++) {
+            if (rows[r].traits & (TT_REDUCES | TT_NO_BUFFER | TT_ONE_BUFFER) || strcmp(algorithm, "native") == 0)
+                continue; /* the MPI below is not asked: a rank that cannot take part there leaves the others waiting */
+            test_pin(rows[r].id, algorithm);
+            try_uneven_row(&rows[r], algorithm, HOST);
+            if (test_gpus > 0)
+                try_uneven_row(&rows[r], algorithm, DEVICE);
+            test_pin(rows[r].id, NULL);
+        }
+    test_set("TUTTI_CHUNK", NULL);
+}
+
+/* ---- handlers that do more than return ---- */
+
+enum raiser { BELOW, REFUSED, FAILED, NRAISERS };
+static const char *const raisers[NRAISERS] = {"the MPI below", "Tutti, of arguments", "Tutti, of a call under way"};
+
+static MPI_Comm apart;  /* MPI_COMM_SELF again, with a handler */
+static MPI_Comm meeting; /* all ranks again */
+static jmp_buf place;
+static int jumps;
+static double met;
+
+static void jump(MPI_Comm *comm, int *error, ...)
+{
+    (void)comm;
+    (void)error;
+    jumps++;
+    longjmp(place, 1);
+}
+
+static void meet(MPI_Comm *comm, int *error, ...)
+{
+    double mine = test_rank + 1;
+
+    (void)comm;
+    (void)error;
+    if (met == 0)
+        MPI_Allreduce(&mine, &met, 1, MPI_DOUBLE, MPI_SUM, meeting);
+}
+
+static const struct row *row_named(const char *id)
+{
+    int r = 0;
+
+    while (strcmp(rows[r].id, id) != 0)
+        r++;
+    return &rows[r];
+}
+
+/* Has the error that raiser raises raised, on this rank alone or, what is under way, on all. */
+static void raise_error(enum raiser raiser, MPI_Comm all)
+{
+    const enum memory memory = test_gpus > 0 && raiser != BELOW ? DEVICE : HOST;
+    const struct fault wrong = {.commit = raiser == REFUSED ? band_of_doubles : null_type};
+    struct tt_call c = call_of(&wrong, apart, false, memory, memory);
+
+    if (raiser != FAILED) {
+        rows[0].ours(&c);
+        return;
+    }
+    c.comm = all;
+    c.send.type = c.recv.type = MPI_INT;
+    c.send.count = test_rank == 0 ? COUNT - 1 : COUNT;
+    row_named("allgather")->ours(&c);
+}
+
+/* Do collectives still go through Tutti? It asks where each buffer is, which the MPI below does not. */
+static void check_served(MPI_Comm comm)
+{
+    struct simcuda_counters counted = {.pointer_queries = 1};
+    double mine = test_rank + 1, sum = 0, want = test_size * (test_size + 1) / 2.0;
+
+    if (simulator.counters && test_gpus > 0)
+        simulator.reset();
+    test_success(MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, comm));
+    if (simulator.counters && test_gpus > 0)
+        simulator.counters(&counted);
+    test_check(sum == want, "then an allreduce on host memory: expected %g, got %g", want, sum);
+    test_check(counted.pointer_queries > 0, "then an allreduce went past Tutti");
+    if (test_gpus == 0 || counted.pointer_queries == 0)
+        return;
+    region_set(&regions[DEVICE][0], 0, &mine, sizeof mine);
+    region_set(&regions[DEVICE][1], 0, &mine, sizeof mine);
+    test_success(MPI_Allreduce(regions[DEVICE][0].at, regions[DEVICE][1].at, 1, MPI_DOUBLE, MPI_SUM, comm));
+    region_get(&regions[DEVICE][1], &sum);
+    test_check(sum == want, "then an allreduce on device memory: expected %g, got %g", want, sum);
+}
+
+static void jump_once(enum raiser raiser, MPI_Comm all)
+{
+    if (setjmp(place) == 0) {
+        raise_error(raiser, all);
+        test_check(false, "the handler was not called");
+    }
+}
+
+/* A handler that leaves takes nothing with it: the next call finds the scratch where the last one had it. */
+static void check_nothing_taken(MPI_Comm all)
+{
+    struct simcuda_counters counted;
+
+    if (test_gpus == 0 || !simulator.counters)
+        return;
+    simulator.reset();
+    for (int i = 0; i < 5; i++)
+        jump_once(FAILED, all);
+    simulator.counters(&counted);
+    test_check(counted.device_allocs + counted.pinned_allocs == 0, "5 more calls allocated %llu times",
+               counted.device_allocs + counted.pinned_allocs);
+}
+
+static void try_jumps(MPI_Comm all)
+{
+    for (int i = BELOW; i < NRAISERS; i++)
+        for (int on_one = 0; on_one < 2; on_one++) {
+            if (on_one && i == FAILED)
+                continue;
+            test_now("a handler that leaves by longjmp from an error of %s, on %s", raisers[i],
+                     on_one ? "rank 1" : "all ranks");
+            jumps = 0;
+            if (!on_one || test_rank == 1)
+                jump_once((enum raiser)i, all);
+            test_check(jumps == (!on_one || test_rank == 1), "the handler was called %d times", jumps);
+            check_served(MPI_COMM_WORLD);
+            check_served(all);
+        }
+    check_nothing_taken(all);
+}
+
+/* Rank 0 meets the others from within its handler, they meet it from the program. */
+static void try_meetings(void)
+{
+    const double mine = test_rank + 1, want = test_size * (test_size + 1) / 2.0;
+
+    for (int i = BELOW; i < FAILED; i++) {
+        test_now("a handler that communicates, at an error of %s", raisers[i]);
+        met = 0;
+        if (test_rank == 0)
+            raise_error((enum raiser)i, MPI_COMM_NULL);
+        else
+            MPI_Allreduce(&mine, &met, 1, MPI_DOUBLE, MPI_SUM, meeting);
+        test_check(met == want, "expected %g, got %g", want, met);
+        check_served(MPI_COMM_WORLD);
+    }
+}
+
+static void try_handlers(void)
+{
+    MPI_Errhandler jumper, meeter;
+    MPI_Comm all;
+
+    PMPI_Comm_create_errhandler(jump, &jumper);
+    PMPI_Comm_create_errhandler(meet, &meeter);
+    PMPI_Comm_dup(MPI_COMM_SELF, &apart);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &meeting);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &all);
+    PMPI_Comm_set_errhandler(apart, jumper);
+    PMPI_Comm_set_errhandler(all, jumper);
+    test_pin("allgather", "bruck");
+    try_jumps(all);
+    test_pin("allgather", NULL);
+    PMPI_Comm_set_errhandler(apart, meeter);
+    try_meetings();
+    PMPI_Errhandler_free(&jumper);
+    PMPI_Errhandler_free(&meeter);
+    MPI_Comm_free(&apart);
+    MPI_Comm_free(&meeting);
+    MPI_Comm_free(&all);
+}
+
 int main(int argc, char **argv)
 {
     test_begin(&argc, &argv, 60);
+    PMPI_Type_contiguous(2, MPI_INT, &two_ints);
+    PMPI_Type_commit(&two_ints);
+    PMPI_Type_contiguous(2, MPI_INT, &uncommitted);
+    PMPI_Op_create(add, 1, &add_op);
     for (int i = 0; i < MAX_RANKS; i++) {
         counts[i] = COUNT;
         wide_counts[i] = COUNT;
@@ -281,10 +637,17 @@ int main(int argc, char **argv)
         for (int side = 0; side < 2 && memory_exists((enum memory)m); side++)
             region_make(&regions[m][side], (enum memory)m, 4096);
     try_all(MPI_COMM_SELF);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL); /* not the communicator of these: no error may end there */
     try_all(MPI_COMM_WORLD);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     try_handler(HOST);
     if (test_gpus > 0)
         try_handler(DEVICE);
+    try_all_uneven();
+    try_handlers();
     try_sound();
+    PMPI_Type_free(&two_ints);
+    PMPI_Type_free(&uncommitted);
+    PMPI_Op_free(&add_op);
     return test_end();
 }

@@ -99,6 +99,10 @@ int cudaMallocHost(void **address, size_t bytes);
 int cudaFree(void *address);
 int cudaFreeHost(void *address);
 int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
+int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
+int cudaStreamCreateWithFlags(void **stream, unsigned flags);
+int cudaStreamSynchronize(void *stream);
+int cudaStreamDestroy(void *stream);
 int cudaDeviceReset(void);
 
 #endif

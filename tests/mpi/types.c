@@ -3,7 +3,8 @@
  * gaps, out of order, with a lower bound that is not zero, or as absolute addresses from MPI_BOTTOM; each collective
  * that moves data must give what the MPI below gives, gaps included. User's ops, commutative and not, must be what a
  * fold from rank 0 upwards gives, be called on whole elements and with the user's own handle. Intercommunicators
- * must work on host memory and be refused, by name, on a device's. */
+ * must work on host memory and be refused, by name, on a device's. Two datatypes with gaps may share an address and no
+ * byte. Tutti's own types have no MPI below to fall back on, but take a user's op. */
 #include "tests/mpi/harness.h"
 
 #include <stdio.h>
@@ -311,6 +312,85 @@ static void try_bottom(enum memory memory)
     PMPI_Type_free(&type);
 }
 
+/* ---- one address, two fields ---- */
+
+struct record {
+    int a, b;
+};
+enum { RECORDS = 70 };
+
+/* The a or the b of every record of an array. */
+static MPI_Datatype field(int which)
+{
+    const int one = 1;
+    const MPI_Aint at = which * (MPI_Aint)sizeof(int);
+    MPI_Datatype bare, made;
+
+    PMPI_Type_create_hindexed(1, &one, &at, MPI_INT, &bare);
+    made = resized(bare, 0, sizeof(struct record));
+    PMPI_Type_commit(&made);
+    return made;
+}
+
+static void check_records(const struct region *r, bool received)
+{
+    static struct record got[RECORDS * MAX_RANKS];
+    int wrong = 0;
+
+    test_check(region_get(r, got), "bytes around the records were written");
+    for (int i = 0; i < RECORDS * test_size; i++) {
+        const int b = received ? i / RECORDS * 1000 + i % RECORDS : -1;
+
+        wrong += got[i].a != test_rank * 1000 + i || got[i].b != b;
+    }
+    test_check(wrong == 0, "%d of %d records are not what they should be", wrong, RECORDS * test_size);
+}
+
+/* Rank 0 sends the a of its records and receives into their b, at one address; the others use two arrays. */
+static void try_fields(const char *algorithm, bool rooted, enum memory memory)
+{
+    static struct record records[RECORDS * MAX_RANKS];
+    static int out[RECORDS];
+    static int in[RECORDS * MAX_RANKS];
+    MPI_Datatype a = field(0), b = field(1);
+    struct region *r = &regions[memory][0];
+    int error;
+
+    for (int i = 0; i < RECORDS * test_size; i++)
+        records[i] = (struct record){test_rank * 1000 + i, -1};
+    for (int i = 0; i < RECORDS; i++)
+        out[i] = test_rank * 1000 + i;
+    region_set(r, 0, records, sizeof *records * (size_t)(RECORDS * test_size));
+    test_now("%s by %s from one field of an array to another, %s memory", rooted ? "gather" : "allgather", algorithm,
+             memory_names[memory]);
+    if (test_rank == 0)
+        error = rooted ? MPI_Gather(r->at, RECORDS, a, r->at, RECORDS, b, 0, MPI_COMM_WORLD)
+                       : MPI_Allgather(r->at, RECORDS, a, r->at, RECORDS, b, MPI_COMM_WORLD);
+    else
+        error = rooted ? MPI_Gather(out, RECORDS, MPI_INT, in, RECORDS, MPI_INT, 0, MPI_COMM_WORLD)
+                       : MPI_Allgather(out, RECORDS, MPI_INT, in, RECORDS, MPI_INT, MPI_COMM_WORLD);
+    if (test_success(error))
+        check_records(r, test_rank == 0);
+    PMPI_Type_free(&a);
+    PMPI_Type_free(&b);
+}
+
+static void try_all_fields(void)
+{
+    const char *algorithm, *id;
+
+    for (int rooted = 0; rooted < 2; rooted++) {
+        id = rooted ? "gather" : "allgather";
+        for (int i = 0; (algorithm = test_algorithm(id, i)); i++) {
+            test_pin(id, algorithm);
+            try_fields(algorithm, rooted, HOST);
+            if (test_gpus > 0)
+                try_fields(algorithm, rooted, DEVICE);
+        }
+        test_pin(id, NULL);
+    }
+}
+
 /* ---- the user's ops ---- */
 
 struct matrix {
@@ -449,6 +529,85 @@ static void try_user_ops(void)
     PMPI_Type_free(&matrix_type);
 }
 
+/* ---- Tutti's types ---- */
+
+enum { HALVES = 300 };
+
+/* Small whole numbers, of which every sum is exact. */
+static uint16_t half_of(int number)
+{
+    int exponent = 0;
+
+    if (number == 0)
+        return 0;
+    while (number >> (exponent + 1))
+        exponent++;
+    return (uint16_t)((exponent + 15) << 10 | (number << (10 - exponent) & 0x3ff));
+}
+
+static MPI_Datatype half_type;
+
+static void exclude(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    strange_calls += *type != half_type;
+    for (int i = 0; i < *n; i++)
+        ((uint16_t *)inout)[i] ^= ((uint16_t *)in)[i];
+}
+
+static void try_halves(const char *algorithm, MPI_Op op, enum memory from, enum memory to)
+{
+    uint16_t ours[HALVES], want[HALVES], got[HALVES];
+    struct region *send = &regions[from][0], *recv = &regions[to][1];
+    int wrong = 0;
+
+    for (int i = 0; i < HALVES; i++) {
+        int sum = 0;
+
+        want[i] = 0;
+        for (int r = 0; r < test_size; r++) {
+            sum += (r + i) % 9;
+            want[i] ^= half_of((r + i) % 9);
+        }
+        ours[i] = half_of((test_rank + i) % 9);
+        want[i] = op == MPI_SUM ? half_of(sum) : want[i];
+    }
+    region_set(send, 0, ours, sizeof ours);
+    region_set(recv, 0, ours, sizeof ours);
+    test_now("allreduce of TUTTI_FLOAT16 with %s, TUTTI_ALLREDUCE=%s, from %s to %s memory",
+             op == MPI_SUM ? "MPI_SUM" : "a user's op", algorithm ? algorithm : "", memory_names[from],
+             memory_names[to]);
+    if (!test_success(MPI_Allreduce(send->at, recv->at, HALVES, half_type, op, MPI_COMM_WORLD)))
+        return;
+    test_check(region_get(recv, got), "bytes around the receive buffer were written");
+    for (int i = 0; i < HALVES; i++)
+        wrong += got[i] != want[i];
+    test_check(wrong == 0, "%d of %d elements are wrong", wrong, HALVES);
+}
+
+/* Whatever the pin says: the MPI below cannot add them, and Tutti cannot call the user's op. */
+static void try_own_types(void)
+{
+    static const char *const pins[] = {"native", "ring", NULL};
+    MPI_Op op;
+
+    test_format(0, &half_type);
+    PMPI_Op_create(exclude, 1, &op);
+    strange_calls = 0;
+    for (int i = 0; i < 3; i++) {
+        test_pin("allreduce", pins[i]);
+        for (int u = 0; u < 2; u++) {
+            try_halves(pins[i], u ? op : MPI_SUM, HOST, HOST);
+            if (test_gpus > 0)
+                try_halves(pins[i], u ? op : MPI_SUM, DEVICE, DEVICE);
+            if (test_gpus > 0)
+                try_halves(pins[i], u ? op : MPI_SUM, test_rank % 2 ? DEVICE : HOST, test_rank % 3 ? DEVICE : HOST);
+        }
+    }
+    test_pin("allreduce", NULL);
+    test_check(strange_calls == 0, "expected every call with Tutti's type, got %ld with another", strange_calls);
+    PMPI_Op_free(&op);
+}
+
 /* ---- intercommunicators ---- */
 
 static bool names_tutti(int error)
@@ -523,7 +682,9 @@ int main(int argc, char **argv)
     try_bottom(HOST);
     if (test_gpus > 0)
         try_bottom(DEVICE);
+    try_all_fields();
     try_user_ops();
+    try_own_types();
     try_intercommunicators();
     for (int m = 0; m < NMEMORIES; m++)
         for (int side = 0; side < 2 && memory_exists((enum memory)m); side++)
