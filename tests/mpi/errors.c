@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arguments that make no sense. On host memory the class of the error must be that of the MPI below for the very
- * same call; with a device buffer there must be an error too, and no crash. On MPI_COMM_SELF every fault, since
+ * same call; with a device buffer there must be an error too, and no crash. On a rank of its own every fault, since
  * there nobody can be left waiting; on MPI_COMM_WORLD those that all ranks commit together. Then what one rank alone
  * can know to be wrong, a send side as long as no receive side, which every rank must come back from; and error handlers
  * that leave by longjmp or communicate themselves. */
@@ -18,6 +18,7 @@
 
 enum { COUNT = 4, MAX_RANKS = 16 };
 
+static MPI_Comm alone; /* MPI_COMM_SELF again */
 static int counts[MAX_RANKS], bad_counts[MAX_RANKS];
 static MPI_Count wide_counts[MAX_RANKS], wide_bad_counts[MAX_RANKS];
 
@@ -157,7 +158,7 @@ static const struct fault {
     {"MPI_BAND of doubles", band_of_doubles, TT_REDUCES, 0, true, false},
     {"MPI_MAXLOC of ints", maxloc_of_ints, TT_REDUCES, 0, true, false},
     {"MPI_SUM of pairs", sum_of_pairs, TT_REDUCES, 0, true, false},
-    {"a type that is not committed", uncommitted_type, ~0u, TT_NO_BUFFER, true, false},
+    {"a type that is not committed", uncommitted_type, ~0u, TT_NO_BUFFER, false, false},
     {"a null send buffer of MPI_DOUBLE_INT", null_send_of_pairs, ~0u, TT_NO_BUFFER | TT_ONE_BUFFER, false, false},
     {"a null send buffer of a derived type", null_send_of_derived, ~0u, TT_NO_BUFFER | TT_ONE_BUFFER, false, false},
     {"a null receive buffer of MPI_DOUBLE_INT", null_recv_of_pairs, ~0u, TT_NO_BUFFER, false, false},
@@ -218,7 +219,7 @@ static void try_on_host(const struct row *row, const struct fault *f, MPI_Comm c
     struct tt_call c = call_of(f, comm, false, HOST, HOST);
     int theirs, ours;
 
-    test_now("%s with %s, host memory, on %s", row->id, f->name, comm == MPI_COMM_SELF ? "one rank" : "all ranks");
+    test_now("%s with %s, host memory, on %s", row->id, f->name, comm == alone ? "one rank" : "all ranks");
     if (!native_survives(row->theirs, &c))
         return; /* the MPI below crashes, and so it would under us: nothing to compare with */
     theirs = class_of(row->theirs(&c));
@@ -249,7 +250,7 @@ static void try_on_device(const struct row *row, const struct fault *f, MPI_Comm
 
     if (f->commit == null_communicator && !survives)
         return; /* without a communicator Tutti can only hand the call on */
-    test_now("%s with %s, device memory, on %s", row->id, f->name, comm == MPI_COMM_SELF ? "one rank" : "all ranks");
+    test_now("%s with %s, device memory, on %s", row->id, f->name, comm == alone ? "one rank" : "all ranks");
     ours = class_of(row->ours(&c));
     test_check(ours != MPI_SUCCESS, "expected an error, got MPI_SUCCESS");
     if (theirs != MPI_SUCCESS)
@@ -259,14 +260,21 @@ static void try_on_device(const struct row *row, const struct fault *f, MPI_Comm
 static bool applies(const struct fault *f, const struct row *row, MPI_Comm comm)
 {
     return (f->needs == ~0u || row->traits & f->needs) && !(row->traits & f->unless) &&
-           (comm == MPI_COMM_SELF || f->together);
+           (comm == alone || f->together);
+}
+
+static bool keeps_receive_buffer(const struct fault *f)
+{
+    const struct tt_call c = call_of(f, MPI_COMM_SELF, false, HOST, HOST);
+
+    return c.recv.out && c.recv.out != MPI_IN_PLACE;
 }
 
 /* Is there a buffer left that can be on a device? */
 static bool has_device(const struct fault *f, const struct row *row)
 {
     return test_gpus > 0 && !(row->traits & TT_NO_BUFFER) &&
-           !(row->traits & TT_ONE_BUFFER && (in_place(f) || !f->together));
+           (keeps_receive_buffer(f) || !(row->traits & TT_ONE_BUFFER));
 }
 
 static void try_all(MPI_Comm comm)
@@ -636,9 +644,11 @@ int main(int argc, char **argv)
     for (int m = 0; m < NMEMORIES; m++)
         for (int side = 0; side < 2 && memory_exists((enum memory)m); side++)
             region_make(&regions[m][side], (enum memory)m, 4096);
-    try_all(MPI_COMM_SELF);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL); /* not the communicator of these: no error may end there */
+    PMPI_Comm_dup(MPI_COMM_SELF, &alone);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL); /* no error of another communicator may end there */
+    try_all(alone);
     try_all(MPI_COMM_WORLD);
+    MPI_Comm_free(&alone);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     try_handler(HOST);
     if (test_gpus > 0)
