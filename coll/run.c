@@ -92,7 +92,8 @@ static int run_plan(struct tt_job *job, struct tt_place *home, const struct tt_p
         snprintf(why_not, sizeof why_not, "%s", fault);
     else
         tt_bind_plan(&b, job, plan, why_not, sizeof why_not);
-    failed = run_req(job, plan, &b, why_not[0] ? why_not : NULL, why, sizeof why) || tt_bound_deliver(&b, why, sizeof why);
+    failed =
+        run_req(job, plan, &b, why_not[0] ? why_not : NULL, why, sizeof why) || tt_bound_deliver(&b, why, sizeof why);
     tt_bound_end(&b);
     return failed ? tt_job_fail(job, why) : MPI_SUCCESS;
 }
@@ -222,8 +223,6 @@ static const char *look(struct tt_job *job, struct tt_place **home, unsigned *st
     if (tt_job_look(job))
         return tt_fault();
     *home = tt_job_home(job);
-    if (job->uneven)
-        return "it sends blocks of another length than it receives: the counts and datatypes of the two do not match";
     if (!tt_job_touches_device(job))
         return NULL;
     if (tt_config.sync && (settle(&job->send) || settle(&job->recv)))
@@ -236,6 +235,8 @@ static const char *look(struct tt_job *job, struct tt_place **home, unsigned *st
 
 static int run_sound(struct tt_memo *memo)
 {
+    static const char uneven[] = "it sends blocks of another length than it receives: the counts and datatypes of the "
+                                 "two do not match";
     struct tt_job *job = &memo->job;
     struct tt_place *home;
     unsigned staged;
@@ -245,7 +246,7 @@ static int run_sound(struct tt_memo *memo)
     if (!entry)
         return tt_job_fail(job, why);
     if (entry->choice.alg->delegate == TT_OWN)
-        return run_plan(job, home, entry->plan, fault);
+        return run_plan(job, home, entry->plan, !fault && job->uneven ? uneven : fault);
     if (fault)
         return tt_job_fail(job, fault);
     return tt_job_touches_device(job) ? run_native_staged(job) : tt_call_native(job->call);

@@ -377,7 +377,7 @@ static void try_type(struct type t)
         (t.domain == TT_DOMAIN_complex && t.size > 16))
         return; /* quadruple precision: nobody here can write one */
 #define TT_OPERATION(id, OP, classes)                                                                                  \
-    if ((classes) & t.class)                                                                                           \
+    if ((classes)&t.class)                                                                                             \
         try_cell(&t, OP, #OP);
 #include "cuda/ops.def"
 #undef TT_OPERATION

@@ -147,8 +147,8 @@ struct test_case {
     const struct group *group;
     int count, root;
     bool inplace, large;
-    uint64_t key;                       /* of its random numbers */
-    int counts[MAX_RANKS];              /* of a v-collective: uneven, and zero for some */
+    uint64_t key;          /* of its random numbers */
+    int counts[MAX_RANKS]; /* of a v-collective: uneven, and zero for some */
     MPI_Count wide_counts[MAX_RANKS];
     bool sends, receives, here_inplace; /* does this rank's side mean something? */
     size_t nsend, nrecv, nresult;       /* elements: sent, in the receive buffer, of it defined afterwards */
@@ -176,8 +176,8 @@ static void measure(struct test_case *t)
     t->here_inplace = t->inplace && (has(t, TT_INPLACE_ALL) || root);
     t->sends = !has(t, TT_NO_BUFFER | TT_ONE_BUFFER) && (!has(t, TT_SEND_AT_ROOT) || root) &&
                (!t->here_inplace || has(t, TT_SEND_AT_ROOT));
-    t->receives = !has(t, TT_NO_BUFFER) && (!has(t, TT_RECV_AT_ROOT) || root) &&
-                  !(t->here_inplace && has(t, TT_SEND_AT_ROOT));
+    t->receives =
+        !has(t, TT_NO_BUFFER) && (!has(t, TT_RECV_AT_ROOT) || root) && !(t->here_inplace && has(t, TT_SEND_AT_ROOT));
     t->nsend = has(t, TT_COUNTS) ? total : (size_t)t->count * (size_t)(has(t, TT_SEND_BLOCKS) ? p : 1);
     t->nresult = has(t, TT_COUNTS) ? (size_t)t->counts[t->group->rank]
                                    : (size_t)t->count * (size_t)(has(t, TT_RECV_BLOCKS) ? p : 1);
@@ -187,8 +187,12 @@ static void measure(struct test_case *t)
 /* The call, from these buffers. Where nonsense is allowed, nonsense is what the MPI that is tested gets. */
 static struct tt_call call_of(const struct test_case *t, const void *send, void *recv, bool nonsense)
 {
-    struct tt_call c = {.send = {send, t->count, t->kind->type}, .recv = {recv, t->count, t->kind->type},
-                        .counts = t->counts, .op = t->kind->op, .root = t->root, .comm = t->group->comm};
+    struct tt_call c = {.send = {send, t->count, t->kind->type},
+                        .recv = {recv, t->count, t->kind->type},
+                        .counts = t->counts,
+                        .op = t->kind->op,
+                        .root = t->root,
+                        .comm = t->group->comm};
 
     if (t->large)
         c.counts = t->wide_counts;

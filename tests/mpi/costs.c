@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What calls cost, counted by the simulated device: costs staged | direct. Staged: a ring allreduce moves its
  * 2(P-1)/P n bytes down and up and nothing else, launches P-1 kernels, and from the second call on allocates
- * nothing; host memory costs one pointer query a buffer; the caller's device and context stay as they were. TUTTI_SYNC=1
- * costs waiting for the program's own work, and gives what that writes. Direct, over an MPI below that takes device
- * pointers: no byte is copied between host and device at all. What is set while the program runs counts from then on. */
+ * nothing; host memory costs one pointer query a buffer; the caller's device and context stay as they were.
+ * TUTTI_SYNC=1 costs waiting for the program's own work, and gives what that writes. Direct, over an MPI below that
+ * takes device pointers: no byte is copied between host and device at all. What is set while the program runs counts
+ * from then on. */
 #include "tests/mpi/harness.h"
 
 #include <dlfcn.h>
@@ -162,7 +163,10 @@ static unsigned significant(const struct row *row, bool inplace)
 static void try_host(const struct row *row, bool inplace, double *send, double *recv)
 {
     static int counts[MAX_RANKS];
-    struct tt_call c = {.send = {send, 3, MPI_DOUBLE}, .recv = {recv, 3, MPI_DOUBLE}, .counts = counts, .op = MPI_SUM,
+    struct tt_call c = {.send = {send, 3, MPI_DOUBLE},
+                        .recv = {recv, 3, MPI_DOUBLE},
+                        .counts = counts,
+                        .op = MPI_SUM,
                         .comm = MPI_COMM_WORLD};
 
     for (int i = 0; i < test_size; i++)
@@ -296,10 +300,9 @@ static MPI_Datatype double_with_gap(void)
 static int call_late(const struct late *l, const char *send, char *recv)
 {
     MPI_Datatype gapped = double_with_gap();
-    const int error = l->moves ? MPI_Allgather(send, LATE, l->gapped ? gapped : MPI_DOUBLE, recv, LATE, MPI_DOUBLE,
-                                               MPI_COMM_WORLD)
-                               : MPI_Allreduce(send, recv, LATE, l->wide ? MPI_LONG_DOUBLE : MPI_DOUBLE, MPI_SUM,
-                                               MPI_COMM_WORLD);
+    const int error =
+        l->moves ? MPI_Allgather(send, LATE, l->gapped ? gapped : MPI_DOUBLE, recv, LATE, MPI_DOUBLE, MPI_COMM_WORLD)
+                 : MPI_Allreduce(send, recv, LATE, l->wide ? MPI_LONG_DOUBLE : MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 
     PMPI_Type_free(&gapped);
     return error;
@@ -319,9 +322,9 @@ static void check_late(const struct late *l, const char *recv)
     test_check(wrong == 0, "%d of %d elements are wrong", wrong, n);
 }
 
-/* The send buffer is filled several times over, on a stream of the program's, the last time with the right numbers, while
- * every piece of work takes its time; nothing waits for it but Tutti. Without TUTTI_SYNC nothing waits, but for the one copy
- * into memory that is not pinned where the host has to have the data. */
+/* The send buffer is filled several times over, on a stream of the program's, the last time with the right numbers,
+ * while every piece of work takes its time; nothing waits for it but Tutti. Without TUTTI_SYNC nothing waits, but for
+ * the one copy into memory that is not pinned where the host has to have the data. */
 static void try_late(const struct late *l, char *recv)
 {
     const size_t bytes = (size_t)LATE * 16;

@@ -2,8 +2,8 @@
 /* Arguments that make no sense. On host memory the class of the error must be that of the MPI below for the very
  * same call; with a device buffer there must be an error too, and no crash. On a rank of its own every fault, since
  * there nobody can be left waiting; on MPI_COMM_WORLD those that all ranks commit together. Then what one rank alone
- * can know to be wrong, a send side as long as no receive side, which every rank must come back from; and error handlers
- * that leave by longjmp or communicate themselves. */
+ * can know to be wrong, a send side as long as no receive side, which every rank must come back from; and error
+ * handlers that leave by longjmp or communicate themselves. */
 #include "tests/mpi/harness.h"
 
 #include <setjmp.h>
@@ -181,7 +181,11 @@ static struct tt_call call_of(const struct fault *f, MPI_Comm comm, bool wide, e
     static const double data[2 * COUNT * MAX_RANKS];
     struct tt_call c = {.send = {region_set(&regions[from][0], 0, data, sizeof data), COUNT, MPI_INT},
                         .recv = {region_set(&regions[to][1], 0, data, sizeof data), COUNT, MPI_INT},
-                        .counts = counts, .counts_are_wide = wide, .op = MPI_SUM, .root = 0, .comm = comm};
+                        .counts = counts,
+                        .counts_are_wide = wide,
+                        .op = MPI_SUM,
+                        .root = 0,
+                        .comm = comm};
 
     if (wide)
         c.counts = wide_counts;
@@ -259,8 +263,7 @@ static void try_on_device(const struct row *row, const struct fault *f, MPI_Comm
 
 static bool applies(const struct fault *f, const struct row *row, MPI_Comm comm)
 {
-    return (f->needs == ~0u || row->traits & f->needs) && !(row->traits & f->unless) &&
-           (comm == alone || f->together);
+    return (f->needs == ~0u || row->traits & f->needs) && !(row->traits & f->unless) && (comm == alone || f->together);
 }
 
 static bool keeps_receive_buffer(const struct fault *f)
@@ -376,13 +379,13 @@ static void check_says(int error, const char *words)
     test_check(error_says(error, words), "expected an error that says \"%s\", got: %s", words, text);
 }
 
-/* The side whose length the other ranks cannot see is not that of the other: the send side, or at the root of a scatter the
- * receive side. */
+/* The side whose length the other ranks cannot see is not that of the other: the send side, or at the root of a scatter
+ * the receive side. */
 static struct tt_call uneven_call(const struct row *row, char *send, char *recv, int other, MPI_Datatype type)
 {
     const bool scatter = row->traits & TT_SEND_AT_ROOT;
-    struct tt_call c = {.send = {send, UNEVEN, MPI_INT}, .recv = {recv, UNEVEN, MPI_INT}, .op = MPI_SUM,
-                        .comm = MPI_COMM_WORLD};
+    struct tt_call c = {
+        .send = {send, UNEVEN, MPI_INT}, .recv = {recv, UNEVEN, MPI_INT}, .op = MPI_SUM, .comm = MPI_COMM_WORLD};
 
     if (scatter) {
         c.recv.count = other;
@@ -440,7 +443,9 @@ static void try_uneven_row(const struct row *row, const char *algorithm, enum me
         const char *what;
         int other;
         bool doubles;
-    } ways[] = {{"one more", UNEVEN + 1, false}, {"one less", UNEVEN - 1, false}, {"doubles", UNEVEN, true},
+    } ways[] = {{"one more", UNEVEN + 1, false},
+                {"one less", UNEVEN - 1, false},
+                {"doubles", UNEVEN, true},
                 {"nothing", 0, false}};
 
     for (int i = 0; i < 4; i++)
@@ -474,7 +479,7 @@ static void try_all_uneven(void)
 enum raiser { BELOW, REFUSED, FAILED, NRAISERS };
 static const char *const raisers[NRAISERS] = {"the MPI below", "Tutti, of arguments", "Tutti, of a call under way"};
 
-static MPI_Comm apart;  /* MPI_COMM_SELF again, with a handler */
+static MPI_Comm apart;   /* MPI_COMM_SELF again, with a handler */
 static MPI_Comm meeting; /* all ranks again */
 static jmp_buf place;
 static int jumps;

@@ -45,8 +45,12 @@ static struct tt_call call_of(int n)
         wide_counts[i] = counts[i] = n;
     memory_put(DEVICE, send, host, bytes);
     memory_put(DEVICE, recv, host, bytes);
-    return (struct tt_call){.send = {send, n, MPI_DOUBLE}, .recv = {recv, n, MPI_DOUBLE}, .counts = counts,
-                            .op = MPI_SUM, .root = 0, .comm = MPI_COMM_WORLD};
+    return (struct tt_call){.send = {send, n, MPI_DOUBLE},
+                            .recv = {recv, n, MPI_DOUBLE},
+                            .counts = counts,
+                            .op = MPI_SUM,
+                            .root = 0,
+                            .comm = MPI_COMM_WORLD};
 }
 
 /* Is a reduction that says it succeeded right? */

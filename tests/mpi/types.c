@@ -107,10 +107,10 @@ static void free_layouts(void)
 
 struct side {
     const struct layout *layout;
-    int elements;    /* in the whole buffer */
-    size_t bytes;    /* that they span */
-    MPI_Aint first;  /* of these, seen from the buffer's address */
-    char *data;      /* on the host */
+    int elements;   /* in the whole buffer */
+    size_t bytes;   /* that they span */
+    MPI_Aint first; /* of these, seen from the buffer's address */
+    char *data;     /* on the host */
 };
 
 struct test_case {
@@ -146,8 +146,8 @@ static void measure(struct test_case *t)
     const bool root = test_rank == t->root;
 
     t->here_inplace = t->inplace && (has(t, TT_INPLACE_ALL) || root);
-    t->sends = !has(t, TT_ONE_BUFFER) && (!has(t, TT_SEND_AT_ROOT) || root) &&
-               (!t->here_inplace || has(t, TT_SEND_AT_ROOT));
+    t->sends =
+        !has(t, TT_ONE_BUFFER) && (!has(t, TT_SEND_AT_ROOT) || root) && (!t->here_inplace || has(t, TT_SEND_AT_ROOT));
     t->receives = (!has(t, TT_RECV_AT_ROOT) || root) && !(t->here_inplace && has(t, TT_SEND_AT_ROOT));
     t->send.elements = t->count * (has(t, TT_SEND_BLOCKS) ? test_size : 1);
     t->recv.elements = t->count * (has(t, TT_RECV_BLOCKS) ? test_size : 1);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Communicators that come and go, and those that join ranks of two worlds: worlds cycles | spawn. Thousands that are
  * split off, used and freed must leave no memory behind and not use up the MPI's contexts. Ranks that were spawned have
- * read their settings apart: where they are the same, Tutti serves the merged communicator; where they differ, all ranks
- * leave it to the MPI below. Spawning takes a launcher, so it is tested with 2 ranks and 2 spawned ones, twice. */
+ * read their settings apart: where they are the same, Tutti serves the merged communicator; where they differ, all
+ * ranks leave it to the MPI below. Spawning takes a launcher, so it is tested with 2 ranks and 2 spawned ones, twice.
+ */
 #include "tests/mpi/harness.h"
 
 #include <stdio.h>
@@ -170,7 +171,8 @@ static void spawn(const char *program, bool same)
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", getenv("LD_PRELOAD"));
     snprintf(chunk, sizeof chunk, "TUTTI_CHUNK=%s", same ? "1M" : "1K");
     test_now("MPI_Comm_spawn");
-    if (!can_spawn(MPI_Comm_spawn(command, arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE)))
+    if (!can_spawn(
+            MPI_Comm_spawn(command, arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE)))
         return;
     test_check(try_merged(inter, false, same), "the spawned ranks found something wrong");
     MPI_Comm_disconnect(&inter);
