@@ -38,10 +38,7 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
         exchange(p, s->count);
         tt_leave(p);
     }
-    if (f.stays && f.partner >= 0)
-        tt_send(p, f.partner, tt_at(RECV, 0), s->count);
-    else if (f.partner >= 0)
-        tt_recv(p, f.partner, tt_at(RECV, 0), s->count);
+    tt_unfold(p, &f, s->count);
     return 0;
 }
 

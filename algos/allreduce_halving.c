@@ -18,10 +18,7 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
         tt_double(p, s, TT_NEAR_FIRST, tt_halve(p, s, TT_NEAR_FIRST));
         tt_leave(p);
     }
-    if (f.stays && f.partner >= 0)
-        tt_send(p, f.partner, tt_at(RECV, 0), s->count);
-    else if (f.partner >= 0)
-        tt_recv(p, f.partner, tt_at(RECV, 0), s->count);
+    tt_unfold(p, &f, s->count);
     return 0;
 }
 

@@ -5,19 +5,11 @@
  * messages, each straight to its place. ceil(log2 p) alpha + (p-1)/p n beta, where n is all blocks together. */
 #include "algos/pieces.h"
 
-/* How many blocks of the subtree of child come before the wrap. */
-static int unwrapped(const struct tt_plan *p, const struct tt_shape *s, int child)
-{
-    const int room = tt_size(p) - tt_mod(s->root + child, tt_size(p)), blocks = tt_subtree(child, tt_size(p));
-
-    return blocks < room ? blocks : room;
-}
-
 /* At the root, the blocks of child's subtree, straight into RECV, where rank 0 of the scope has block `root`. */
 static void recv_at_root(struct tt_plan *p, const struct tt_shape *s, int child)
 {
     const int size = tt_size(p), first = tt_mod(s->root + child, size), blocks = tt_subtree(child, size);
-    const int before = unwrapped(p, s, child);
+    const int before = tt_unwrapped(p, s->root, child);
 
     tt_recv(p, child, tt_at(RECV, first * s->count), before * s->count);
     tt_recv(p, child, tt_at(RECV, 0), (blocks - before) * s->count);
@@ -26,7 +18,7 @@ static void recv_at_root(struct tt_plan *p, const struct tt_shape *s, int child)
 /* From a child of the root: the same pieces. */
 static void send_to_root(struct tt_plan *p, const struct tt_shape *s, struct tt_loc from)
 {
-    const int blocks = tt_subtree(tt_rank(p), tt_size(p)), before = unwrapped(p, s, tt_rank(p));
+    const int blocks = tt_subtree(tt_rank(p), tt_size(p)), before = tt_unwrapped(p, s->root, tt_rank(p));
 
     tt_send(p, 0, from, before * s->count);
     tt_send(p, 0, tt_plus(from, before * s->count), (blocks - before) * s->count);

@@ -83,3 +83,20 @@ int tt_folded_rank(int rank, int size)
 
     return rank < 2 * pairs ? rank / 2 : rank - pairs;
 }
+
+void tt_unfold(struct tt_plan *p, const struct tt_fold *f, int64_t n)
+{
+    if (f->partner < 0)
+        return;
+    if (f->stays)
+        tt_send(p, f->partner, tt_at(RECV, 0), n);
+    else
+        tt_recv(p, f->partner, tt_at(RECV, 0), n);
+}
+
+int tt_unwrapped(const struct tt_plan *p, int root, int child)
+{
+    const int size = tt_size(p), room = size - tt_mod(root + child, size), blocks = tt_subtree(child, size);
+
+    return blocks < room ? blocks : room;
+}

@@ -27,6 +27,9 @@ static inline int tt_subtree(int rank, int size)
     return rank == 0 || lowest_bit > size - rank ? size - rank : lowest_bit;
 }
 
+/* In a scope rotated to root: how many blocks of child's subtree come before the wrap from the last rank to the first. */
+int tt_unwrapped(const struct tt_plan *p, int root, int child);
+
 /* In reduce_binomial.c: the reduction of every SEND, in rank order, to RECV of root; RECV of others is not touched. */
 void tt_reduce_binomial(struct tt_plan *p, int64_t n, int root);
 
@@ -50,6 +53,9 @@ int tt_fold_enter(struct tt_plan *p, const struct tt_fold *f, struct tt_loc send
 /* Who sits out sends SEND, its partner adds its own, in rank order, into work; then enters the scope, in which SEND is
  * what this rank now stands for and RECV is work. */
 int tt_fold_reduce(struct tt_plan *p, const struct tt_fold *f, int64_t n, struct tt_loc work);
+
+/* After leaving that scope: who stayed hands the n elements of RECV to the partner that sat out. */
+void tt_unfold(struct tt_plan *p, const struct tt_fold *f, int64_t n);
 
 /* The number, in that scope, of a rank that stays. */
 int tt_folded_rank(int rank, int size);

@@ -6,7 +6,8 @@
  * tutti run -- mpiexec -n 4 bench/crowded */
 #include <mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "bench/median.h"
 
 enum { BATCHES = 21, CALLS = 25 };
 
@@ -24,19 +25,6 @@ static double batch(allreduce *call)
     return (MPI_Wtime() - start) / CALLS * 1e6;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values)
-{
-    qsort(values, BATCHES, sizeof *values, ascending);
-    return values[BATCHES / 2];
-}
-
 int main(int argc, char **argv)
 {
     static double native[BATCHES], own[BATCHES];
@@ -50,7 +38,7 @@ int main(int argc, char **argv)
         own[i] = batch(MPI_Allreduce);
     }
     if (rank == 0) {
-        const double n = median(native), o = median(own);
+        const double n = median(native, BATCHES), o = median(own, BATCHES);
 
         printf("8-byte allreduce on %d ranks: native %.1f us, through Tutti %.1f us, ratio %.4f\n", size, n, o, o / n);
     }

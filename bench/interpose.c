@@ -9,7 +9,8 @@
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "bench/median.h"
 
 enum { BATCHES = 2001, CALLS = 1000 };
 
@@ -24,19 +25,6 @@ static double batch(allreduce *call)
     for (int i = 0; i < CALLS; i++)
         call(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
     return (MPI_Wtime() - start) / CALLS * 1e9;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values)
-{
-    qsort(values, BATCHES, sizeof *values, ascending);
-    return values[BATCHES / 2];
 }
 
 int main(int argc, char **argv)
@@ -55,7 +43,7 @@ int main(int argc, char **argv)
     }
     printf("%s: PMPI_Allreduce %.0f ns, MPI_Allreduce %.0f ns, interposing costs %.0f ns per call (medians of %d "
            "batches)\n",
-           set ? "with Tutti" : "without Tutti", median(native), median(through), median(more), BATCHES);
+           set ? "with Tutti" : "without Tutti", median(native, BATCHES), median(through, BATCHES), median(more, BATCHES), BATCHES);
     MPI_Finalize();
     return 0;
 }

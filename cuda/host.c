@@ -1,36 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The host's memory as a place. Everything is done when the call returns, so its queues are always empty; scratch is
- * pooled, because a large malloc is a fresh mapping whose every page faults again. Also the fault text. */
-#include <stdio.h>
+ * pooled, because a large malloc is a fresh mapping whose every page faults again. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cuda/inside.h"
-
-static _Thread_local char fault[384];
-
-int tt_fault_vset(const char *format, va_list words)
-{
-    vsnprintf(fault, sizeof fault, format, words);
-    return -1;
-}
-
-int tt_fault_set(const char *format, ...)
-{
-    va_list words;
-
-    va_start(words, format);
-    tt_fault_vset(format, words);
-    va_end(words);
-    return -1;
-}
-
-const char *tt_fault(void)
-{
-    return fault;
-}
-
-/* ---- the place ---- */
 
 static struct tt_pool pool;
 
