@@ -168,7 +168,7 @@ static int pack_all(pack_call *call, const struct tt_side *side, char *elements,
     for (MPI_Count i = 0; i < side->count; i += step) {
         const MPI_Count n = side->count - i < step ? side->count - i : step;
         const size_t bytes = (size_t)n * side->layout.size;
-        char *first = elements + i * side->layout.extent, *to = packed + (size_t)i * side->layout.size;
+        char *first = tt_away(elements, i * side->layout.extent), *to = packed + (size_t)i * side->layout.size;
         int at = 0;
         const int error = first ? call(first, (int)n, side->type, to, (int)bytes, &at)
                                 : pack_from_bottom(call, (int)n, side->type, to, (int)bytes, &at);
@@ -191,8 +191,8 @@ static int host_copy(struct tt_bound *b, const struct tt_side *side, char **at, 
     copy = take(b, tt_host_place(), span.bytes);
     if (!copy)
         return explain(why, size, tt_fault());
-    *at = copy - span.first;
-    return copy_now(side->place, copy, side->buf + span.first, span.bytes, why, size);
+    *at = tt_away(copy, -span.first);
+    return copy_now(side->place, copy, tt_away(side->buf, span.first), span.bytes, why, size);
 }
 
 /* *at: element 0 of a contiguous stand-in; the host copy it is packed from, or is to be unpacked to, goes to b. */
@@ -324,7 +324,8 @@ int tt_bound_deliver(struct tt_bound *b, char *why, size_t size)
     if (!side->on_device)
         return 0;
     span = span_of(side);
-    return copy_now(side->place, side->buf + span.first, b->unpacked + span.first, span.bytes, why, size);
+    return copy_now(side->place, tt_away(side->buf, span.first), tt_away(b->unpacked, span.first), span.bytes, why,
+                    size);
 }
 
 void tt_bound_end(struct tt_bound *b)

@@ -200,7 +200,7 @@ static int side_look(struct tt_side *side)
 {
     if (!side->significant || tt_side_bytes(side) == 0)
         return 0;
-    if (tt_mem_where(side->buf + side->layout.true_lb, &side->mem))
+    if (tt_mem_where(tt_away(side->buf, side->layout.true_lb), &side->mem))
         return -1;
     side->on_device = tt_mem_on_device(&side->mem);
     if (side->on_device)

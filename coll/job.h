@@ -53,6 +53,13 @@ struct tt_memo {
  * then saying why: the MPI below is to judge them. job->call and job->comm must be set. */
 int tt_job_describe(struct tt_job *job, const char **what);
 
+/* An address some bytes away from another, which may be MPI_BOTTOM or where element 0 of a copy would be: no object of
+ * C's has to lie there. */
+static inline char *tt_away(const char *from, MPI_Aint bytes)
+{
+    return (char *)((uintptr_t)from + (uintptr_t)bytes);
+}
+
 /* Bytes of a side's data: elements times size. */
 static inline size_t tt_side_bytes(const struct tt_side *side)
 {
