@@ -162,22 +162,36 @@ int tt_comm_of(MPI_Comm comm, struct tt_comm **state)
     return error;
 }
 
+/* Rank 0, and the first rank that differs from it, say what they have. Collective. */
+static void say_difference(MPI_Comm comm, int i, uint64_t ours)
+{
+    const char *name = tt_config_shared_name(i), *value = getenv(name);
+    uint64_t theirs = ours;
+    int rank, size, odd, first;
+
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &size);
+    PMPI_Bcast(&theirs, 1, MPI_UINT64_T, 0, comm);
+    odd = ours == theirs ? size : rank;
+    PMPI_Allreduce(&odd, &first, 1, MPI_INT, MPI_MIN, comm);
+    if (rank == 0 || rank == first)
+        tt_log(TT_ERROR, "%s must be equal on all ranks: rank %d has %s%s. Set it for all (mpiexec -genv, or -x)", name,
+               rank, value && *value ? value : "the default, ", value && *value ? "" : tt_config_shared_default(i));
+    PMPI_Barrier(comm); /* nobody may abort the job before it has been said */
+}
+
 int tt_comm_agree(MPI_Comm comm)
 {
     uint64_t ours[2 * MAX_SHARED], most[2 * MAX_SHARED];
     const int n = tt_config_shared(ours, MAX_SHARED);
-    int rank, error, differ = 0;
+    int error, differ = 0;
 
-    PMPI_Comm_rank(comm, &rank);
     for (int i = 0; i < n; i++)
         ours[n + i] = ~ours[i]; /* the greatest complement is the complement of the least */
     error = PMPI_Allreduce(ours, most, 2 * n, MPI_UINT64_T, MPI_MAX, comm);
     for (int i = 0; i < n && error == MPI_SUCCESS; i++)
         if (most[i] != ~most[n + i]) {
-            const char *name = tt_config_shared_name(i), *value = getenv(name);
-
-            tt_log(TT_ERROR, "%s must be equal on all ranks and is not: rank %d has %s", name, rank,
-                   value ? value : "none");
+            say_difference(comm, i, ours[i]);
             differ = 1;
         }
     return differ ? MPI_ERR_OTHER : error;

@@ -34,6 +34,14 @@ static const char simulator_prefix[] = "TUTTI_SIM_";
 unsigned tt_config_generation;
 struct tt_config tt_config = {.enabled = 1, .log = TT_WARN, .chunk = 1 << 20, .segment = 128 << 10};
 
+/* A variable's value; an empty one says nothing, as an unset one does. */
+static const char *setting(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
 /* The place of value among words "a|b|c", or -1. */
 static int64_t word_find(const char *words, const char *value)
 {
@@ -86,7 +94,7 @@ static void list_algorithms(enum tt_coll coll, char *text, size_t size)
 static int pin_load(struct tt_config *config, enum tt_coll coll, char *why, size_t size)
 {
     char name[64], known[512];
-    const char *value = getenv(pin_name(coll, name, sizeof name));
+    const char *value = setting(pin_name(coll, name, sizeof name));
 
     if (!value)
         return 0;
@@ -118,13 +126,8 @@ bool tt_config_known(const char *name)
     return variable_known(name, strlen(name));
 }
 
-static void point_out_unknown(void)
+void tt_config_point_out_unknown(void)
 {
-    static bool done;
-
-    if (done)
-        return;
-    done = true;
     for (char **e = environ; *e; e++)
         if (strncmp(*e, "TUTTI_", 6) == 0 && !variable_known(*e, strcspn(*e, "=")))
             tt_log(TT_WARN, "%.*s is set but nothing reads it: see `tutti info` for the names", (int)strcspn(*e, "="),
@@ -136,7 +139,7 @@ int tt_config_load(char *why, size_t size)
     struct tt_config config = {0};
 
     for (int i = 0; i < NROWS; i++) {
-        const char *value = getenv(rows[i].name);
+        const char *value = setting(rows[i].name);
 
         if (row_parse(&rows[i], value ? value : rows[i].def, (int64_t *)((char *)&config + rows[i].offset), why, size))
             return -1;
@@ -146,7 +149,6 @@ int tt_config_load(char *why, size_t size)
             return -1;
     tt_config = config;
     tt_config_generation++;
-    point_out_unknown();
     return 0;
 }
 
@@ -180,6 +182,14 @@ const char *tt_config_shared_name(int i)
         if (rows[r].shared && i-- == 0)
             return rows[r].name;
     return pin_name((enum tt_coll)i, pin, sizeof pin);
+}
+
+const char *tt_config_shared_default(int i)
+{
+    for (int r = 0; r < NROWS; r++)
+        if (rows[r].shared && i-- == 0)
+            return rows[r].def;
+    return "none";
 }
 
 void tt_log(enum tt_log_level level, const char *format, ...)

@@ -13,7 +13,7 @@ struct tt_config {
     const struct tt_alg *pin[TT_NCOLLS]; /* TUTTI_<COLLECTIVE>, NULL where not set */
 };
 
-enum tt_log_level { TT_ERROR, TT_WARN, TT_INFO, TT_DEBUG };
+enum tt_log_level { TT_SILENT = -1, TT_ERROR, TT_WARN, TT_INFO, TT_DEBUG };
 
 extern struct tt_config tt_config;
 
@@ -27,9 +27,13 @@ int tt_config_load(char *why, size_t size);
 /* Is there a variable of this name? */
 bool tt_config_known(const char *name);
 
+/* Warns of each TUTTI_ variable in the environment that nobody reads. */
+void tt_config_point_out_unknown(void);
+
 /* A hash of each setting that all ranks must share, for comparing; tt_config_shared_name(i) names the i-th. */
 int tt_config_shared(uint64_t *hashes, int max);
 const char *tt_config_shared_name(int i);
+const char *tt_config_shared_default(int i); /* "on", "1M", or "none" for the pin of a collective */
 
 /* Says a line on standard error, "tutti: ...", if TUTTI_LOG lets this level through. */
 void tt_log(enum tt_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

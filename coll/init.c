@@ -4,9 +4,13 @@
  * such a hang. */
 #include "coll/init.h"
 
+#include <config.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "coll/comm.h"
 #include "coll/config.h"
@@ -16,6 +20,7 @@
 #include "cuda/dev.h"
 
 static bool on;
+static bool init_seen; /* MPI_Init came through here, and says itself what is wrong */
 static int config_error;
 static char config_why[1024];
 
@@ -23,8 +28,8 @@ static void load(void)
 {
     config_error = tt_config_load(config_why, sizeof config_why);
     on = !config_error;
-    if (config_error)
-        tt_log(TT_ERROR, "%s", config_why);
+    if (config_error && !init_seen)
+        tt_log(TT_ERROR, "%s; Tutti stays off in this process", config_why);
 }
 
 bool tt_is_on(void)
@@ -35,10 +40,34 @@ bool tt_is_on(void)
     return on && tt_config.enabled;
 }
 
+/* What is wrong is the same on all ranks: rank 0 says it, and the others only return the error. */
 static int refuse(const char *why)
 {
+    int rank;
+
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank != 0)
+        tt_config.log = TT_SILENT;
     on = false;
     return tt_raise(MPI_COMM_WORLD, why);
+}
+
+/* The program may have been built for another MPI: then the PMPI_ functions are that one's, to which the handles that
+ * this library was built with mean nothing. Nothing can be passed on to it either, so there is but one thing to do. */
+static void insist_on_our_mpi(void)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+
+    PMPI_Get_library_version(version, &length);
+    if ((strncmp(version, "Open MPI", 8) == 0) == (strcmp(TT_MPI_NAME, "Open MPI") == 0))
+        return;
+    fprintf(
+        stderr,
+        "tutti: error: this Tutti was built for %s, and this program runs on %.60s. Build one of them for the other's "
+        "MPI: ./bootstrap build --mpi=mpich or --mpi=openmpi, mpicc.mpich or mpicc.openmpi\n",
+        TT_MPI_NAME, version);
+    exit(EXIT_FAILURE);
 }
 
 /* Do the ranks of this node outnumber the cores that they may run on? Then who waits must let others run at once. */
@@ -85,8 +114,15 @@ static void await_finalize(void)
 static int start(void)
 {
     struct tt_comm *world;
+    int rank, size;
 
     tt_is_on();
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (rank == 0) {
+        tt_config_point_out_unknown();
+        tt_log(TT_INFO, "Tutti %s, %d ranks%s", PACKAGE_VERSION, size, tt_config.enabled ? "" : ", off (TUTTI=off)");
+    }
     if (config_error)
         return refuse(config_why);
     if (tt_comm_agree(MPI_COMM_WORLD) != MPI_SUCCESS)
@@ -100,15 +136,21 @@ static int start(void)
 
 __attribute__((visibility("default"))) int MPI_Init(int *argc, char ***argv)
 {
-    const int error = PMPI_Init(argc, argv);
+    int error;
 
+    insist_on_our_mpi();
+    init_seen = true;
+    error = PMPI_Init(argc, argv);
     return error == MPI_SUCCESS ? start() : error;
 }
 
 __attribute__((visibility("default"))) int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    const int error = PMPI_Init_thread(argc, argv, required, provided);
+    int error;
 
+    insist_on_our_mpi();
+    init_seen = true;
+    error = PMPI_Init_thread(argc, argv, required, provided);
     return error == MPI_SUCCESS ? start() : error;
 }
 

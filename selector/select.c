@@ -81,7 +81,7 @@ struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const st
         why_not = ours && pin->delegate == TT_TO_MPI ? "the MPI below does not know the type" : tt_infeasible(pin, s);
     if (pin && !why_not) {
         choice.alg = pin;
-        snprintf(choice.why, sizeof choice.why, "pinned by the environment");
+        snprintf(choice.why, sizeof choice.why, "pinned");
         return choice;
     }
     choice.alg = tt_select_default(coll, tt_shape_bytes(s), s->size, s->commutes, &why);

@@ -135,6 +135,7 @@ static void settle(const struct argp_state *state, struct arguments *a)
     if (a->shape.size > MAX_RANKS)
         tool_die(state, TOOL_USAGE, "counts up to %d ranks, not %d", MAX_RANKS, a->shape.size);
     tool_check_root(state, &a->shape);
+    tt_config_point_out_unknown();
     if (tt_config_load(why, sizeof why))
         tool_die(state, TOOL_FAILED, "%s", why);
     if (a->shape.coll == TT_COLL_barrier)
