@@ -14,6 +14,7 @@
 
 static char said[1 << 20]; /* standard output and error of the last command */
 static char last[1024];
+static char scratch[] = "/tmp/tutti-test-XXXXXX"; /* a directory for what tests write: it goes when all have run */
 
 /* Runs the shell command in which each @ stands for tutti; returns its exit status and leaves its words in said. */
 static int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -220,13 +221,7 @@ END_TEST
 
 START_TEST(a_picture_goes_to_its_file)
 {
-    char file[] = "/tmp/tutti-test-XXXXXX";
-    const int fd = mkstemp(file);
-
-    ck_assert_int_ge(fd, 0);
-    expect_status(0, "@ draw allreduce ring -n 4 -o %s && cat %s", file, file);
-    close(fd);
-    unlink(file);
+    expect_status(0, "@ draw allreduce ring -n 4 -o %s/ring.svg && cat %s/ring.svg", scratch, scratch);
     expect_said("</svg>");
     expect_status(1, "@ draw allreduce ring -o /no/such/directory/x.svg");
     expect_said("cannot write /no/such/directory/x.svg: No such file or directory");
@@ -350,11 +345,15 @@ static const struct {
     {"@ run", 2, {"there is no command"}},
     {"@ run true", 2, {"put -- before the command"}},
     {"@ run --sim-gpus none -- true", 2, {"--sim-gpus wants a positive number, not \"none\""}},
+    {"@ run --sim-gpus 65 -- true", 2, {"--sim-gpus 65", "up to 64 GPUs per node"}},
     {"@ run --set quux=1 -- true", 2, {"there is no variable TUTTI_QUUX", "TUTTI_EXPLAIN", "TUTTI_ALLREDUCE"}},
     {"@ run --set allreduce -- true", 2, {"--set wants NAME=VALUE"}},
     {"@ run --set allreduce=rign -- true", 2, {"rign", "ring"}},
     {"@ run -- no-such-program", 127, {"there is no program no-such-program on the PATH"}},
-    {"@ run -- ./no-such-program", 127, {"there is no program ./no-such-program"}},
+    {"@ run -- ./no-such-program", 127, {"there is no program ./no-such-program: No such file"}},
+    {"@ run -- /etc/passwd", 126, {"/etc/passwd is there, but is not executable"}},
+    {"@ run -- /etc/passwd/app", 127, {"there is no program /etc/passwd/app"}},
+    {"@ run -- /usr", 126, {"/usr is a directory"}},
 };
 
 START_TEST(errors_say_what_and_what_to_do)
@@ -397,51 +396,51 @@ START_TEST(simulated_is_said)
 }
 END_TEST
 
-/* A launcher that says it is Open MPI's is one, for all that run can know. */
-static void write_launcher(const char *directory, const char *version)
+/* The command and the simulated device must agree on how many there may be. */
+START_TEST(as_many_are_simulated_as_may_be_asked_for)
 {
-    expect_status(0, "mkdir -p %s && printf '#!/bin/sh\\n[ \"$1\" = --version ] && echo \"%s\" && exit\\necho \"$*\"\\n' "
-                     ">%s/mpiexec && chmod +x %s/mpiexec", directory, version, directory, directory);
+    expect_status(0, "@ run --sim-gpus 64 -- @ info");
+    expect_said("simulated, 64 devices");
+}
+END_TEST
+
+/* A launcher that says it is Open MPI's is one, for all that run can know. */
+static void write_launcher(const char *version)
+{
+    expect_status(0, "printf '#!/bin/sh\\n[ \"$1\" = --version ] && echo \"%s\" && exit\\necho \"$*\"\\n' "
+                     ">%s/mpiexec && chmod +x %s/mpiexec", version, scratch, scratch);
 }
 
 START_TEST(launchers_are_told_apart)
 {
-    char directory[] = "/tmp/tutti-test-XXXXXX";
     bool ours_is_open;
 
     expect_status(0, "@ info");
     ours_is_open = strstr(said, "Open MPI (") != NULL;
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    write_launcher(directory, "mpiexec (OpenRTE) 4.1.4");
-    run("TUTTI_EXPLAIN=1 @ run -- %s/mpiexec -n 4 ./app", directory);
+    write_launcher("mpiexec (OpenRTE) 4.1.4");
+    run("TUTTI_EXPLAIN=1 @ run -- %s/mpiexec -n 4 ./app", scratch);
     if (ours_is_open)
         expect_said("-x TUTTI_EXPLAIN");
     else
         expect_said("program, mpiexec and Tutti must have the same MPI");
-    write_launcher(directory, "HYDRA build details:");
-    run("TUTTI_EXPLAIN=1 @ run -- %s/mpiexec -n 4 ./app", directory);
+    write_launcher("HYDRA build details:");
+    run("TUTTI_EXPLAIN=1 @ run -- %s/mpiexec -n 4 ./app", scratch);
     if (ours_is_open)
         expect_said("program, mpiexec and Tutti must have the same MPI");
     else
         expect_said("-n 4 ./app\n");
-    expect_status(0, "rm -r %s", directory);
 }
 END_TEST
 
 START_TEST(a_runtime_inside_the_program_is_pointed_out)
 {
-    char file[] = "/tmp/tutti-test-XXXXXX";
-    const int fd = mkstemp(file);
-
-    ck_assert_int_ge(fd, 0);
-    close(fd);
-    expect_status(0, "{ cat /bin/true; echo cudaErrorCudartUnloading cuGetExportTable; } >%s; chmod +x %s", file, file);
-    expect_status(0, "@ run --sim-gpus 1 -- %s", file);
+    expect_status(0, "{ cat /bin/true; echo cudaErrorCudartUnloading cuGetExportTable; } >%s/app; chmod +x %s/app", scratch,
+                  scratch);
+    expect_status(0, "@ run --sim-gpus 1 -- %s/app", scratch);
     expect_said("has the CUDA runtime linked in");
     expect_said("-cudart shared");
     expect_status(0, "@ run --sim-gpus 1 -- true");
     expect_count("linked in", 0);
-    unlink(file);
 }
 END_TEST
 
@@ -519,6 +518,7 @@ static TCase *run_case(void)
     tcase_add_test(all, run_passes_the_exit_status_on);
     tcase_add_test(all, run_sets_the_environment);
     tcase_add_test(all, simulated_is_said);
+    tcase_add_test(all, as_many_are_simulated_as_may_be_asked_for);
     tcase_add_test(all, launchers_are_told_apart);
     tcase_add_test(all, a_runtime_inside_the_program_is_pointed_out);
     return all;
@@ -541,6 +541,10 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
+    if (!mkdtemp(scratch)) {
+        perror(scratch);
+        return EXIT_FAILURE;
+    }
     suite_add_tcase(suite, draw_case());
     suite_add_tcase(suite, explain_case());
     /* a sanitized library cannot be preloaded into programs that are not */
@@ -550,5 +554,6 @@ int main(void)
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    snprintf(last, sizeof last, "rm -r %s", scratch);
+    return system(last) || failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "coll/config.h"
@@ -20,9 +21,10 @@ struct arguments {
 };
 
 enum { SIM_GPUS = 256, EXPLAIN, SET, PRINT };
+enum { MOST_SIM_GPUS = 64 }; /* that the simulated device makes: SIM_MAX_GPUS, of a room that is not above this one */
 
 static const struct argp_option options[] = {
-    {"sim-gpus", SIM_GPUS, "N", 0, "on N simulated GPUs per node: for machines without one", 1},
+    {"sim-gpus", SIM_GPUS, "N", 0, "on N simulated GPUs per node, up to 64: for machines without one", 1},
     {"explain", EXPLAIN, NULL, 0, "say which algorithm each new kind of call ran, and why (TUTTI_EXPLAIN=1)", 1},
     {"set", SET, "NAME=VALUE", 0, "set a variable of Tutti, with or without its TUTTI_: --set allreduce=ring", 1},
     {"print", PRINT, NULL, 0, "print what would be run, as one shell command, and do not run it", 1},
@@ -48,13 +50,22 @@ static void set(const struct argp_state *state, const char *assignment)
     setenv(name, assignment + length + 1, 1);
 }
 
+static int gpus(const struct argp_state *state, const char *text)
+{
+    const int n = tool_positive(state, "--sim-gpus", text);
+
+    if (n > MOST_SIM_GPUS)
+        tool_die(state, TOOL_USAGE, "--sim-gpus %d: the simulated device makes up to %d GPUs per node", n, MOST_SIM_GPUS);
+    return n;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *a = state->input;
 
     switch (key) {
     case SIM_GPUS:
-        a->sim_gpus = tool_positive(state, "--sim-gpus", arg);
+        a->sim_gpus = gpus(state, arg);
         return 0;
     case EXPLAIN:
         setenv("TUTTI_EXPLAIN", "1", 1);
@@ -133,6 +144,23 @@ static void simulate(const struct argp_state *state, int gpus)
 
 /* ---- what can be seen to be wrong ---- */
 
+/* As in the shell: what is not there is one thing, what is there and cannot be run another. */
+static void check_command(const struct argp_state *state, const char *command, char *path, size_t size)
+{
+    struct stat s;
+
+    if (tool_find_command(command, path, size))
+        return;
+    if (!strchr(command, '/'))
+        tool_die(state, TOOL_NOT_FOUND, "there is no program %s on the PATH", command);
+    if (stat(command, &s))
+        tool_die(state, errno == ENOENT || errno == ENOTDIR ? TOOL_NOT_FOUND : TOOL_CANNOT_RUN,
+                 "there is no program %s: %s", command, strerror(errno));
+    if (S_ISDIR(s.st_mode))
+        tool_die(state, TOOL_CANNOT_RUN, "%s is a directory, not a program", command);
+    tool_die(state, TOOL_CANNOT_RUN, "%s is there, but is not executable: no program, or it wants chmod +x", command);
+}
+
 static void check_settings(const struct argp_state *state)
 {
     char why[512];
@@ -205,9 +233,7 @@ int tool_run(int argc, char **argv)
 
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &a);
     command = argv + a.first;
-    if (!tool_find_command(command[0], path, sizeof path))
-        tool_die(&state, TOOL_NOT_FOUND, "there is no program %s%s", command[0],
-                 strchr(command[0], '/') ? "" : " on the PATH");
+    check_command(&state, command[0], path, sizeof path);
     check_settings(&state);
     mpi = tool_which_mpi(path);
     check_launcher(&state, command[0], mpi);
