@@ -64,9 +64,9 @@ static void insist_on_our_mpi(void)
         return;
     fprintf(
         stderr,
-        "tutti: error: this Tutti was built for %s, and this program runs on %.60s. Build one of them for the other's "
+        "tutti: error: this Tutti was built for %s, and this program runs on %.*s. Build one of them for the other's "
         "MPI: ./bootstrap build --mpi=mpich or --mpi=openmpi, mpicc.mpich or mpicc.openmpi\n",
-        TT_MPI_NAME, version);
+        TT_MPI_NAME, (int)strcspn(version, ",\n"), version);
     exit(EXIT_FAILURE);
 }
 

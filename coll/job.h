@@ -45,6 +45,7 @@ struct tt_memo {
     struct tt_entry *entry; /* what was decided, if its slot still has this hash: */
     uint64_t hash;
     unsigned staged;
+    bool delegated; /* to the MPI below, which needs nothing of ours unless a buffer is on a device */
 };
 
 /* ---- describe.c: from arguments to meaning ---- */

@@ -245,7 +245,8 @@ static int run_sound(struct tt_memo *memo)
 
     if (!entry)
         return tt_job_fail(job, why);
-    if (entry->choice.alg->delegate == TT_OWN)
+    memo->delegated = entry->choice.alg->delegate != TT_OWN;
+    if (!memo->delegated)
         return run_plan(job, home, entry->plan, !fault && job->uneven ? uneven : fault);
     if (fault)
         return tt_job_fail(job, fault);
@@ -312,6 +313,8 @@ static int run(const struct tt_call *c)
     memo = &comm->memos[c->coll];
     if (!same_question(memo, c))
         return run_anew(memo, c, comm);
+    if (memo->delegated && !tt_driver_present())
+        return tt_call_native(c);
     memo->job.call = c;
     memo->job.send.buf = (char *)c->send.buf;
     memo->job.recv.buf = c->recv.out;

@@ -6,7 +6,6 @@
 
 #include "cuda/inside.h"
 
-static struct tt_pool pool;
 
 static void *make(size_t bytes)
 {
@@ -18,6 +17,8 @@ static void *make(size_t bytes)
     }
     return at;
 }
+
+static struct tt_pool pool = {.make = make, .unmake = free, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int enter(struct tt_place *place)
 {
@@ -87,22 +88,13 @@ static const struct tt_dev host_dev = {.name = "host",
                                        .settle = enter};
 static struct tt_place host_place = {&host_dev};
 
-static void open_pool(void)
-{
-    tt_pool_open(&pool, make, free);
-}
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 struct tt_place *tt_host_place(void)
 {
-    pthread_once(&once, open_pool);
     return &host_place;
 }
 
+/* Only what is unused: the place lives as long as the process. */
 void tt_host_close(void)
 {
-    pthread_once(&once, open_pool);
-    tt_pool_close(&pool, false);
-    open_pool();
+    tt_pool_empty(&pool);
 }

@@ -34,10 +34,13 @@ if [ -z "$sim" ] && [ "${gpus:-0}" -eq 0 ]; then
 fi
 step "$build/tutti" info
 on 4 "$build/examples/first_light"
-for program in cells types; do
-    on 4 "$build/tests/mpi/$program"
-done
+# with it, the native results that the programs compare with come a thousand times sooner where ranks outnumber cores
+[ -f "$build/tests/mpi/yield.so" ] && export LD_PRELOAD="$build/tests/mpi/yield.so${LD_PRELOAD:+:$LD_PRELOAD}"
+on 4 "$build/tests/mpi/cells"
+# not on a power of two: there MPICH 4.0.2's own reduce_scatter_block is wrong for ops that do not commute
+on 5 "$build/tests/mpi/types"
 on 7 "$build/tests/mpi/collectives"
+unset LD_PRELOAD
 on 1 "$build/bench/interpose"
 if [ $failed -eq 0 ]; then
     echo "all steps passed${sim:+ (on simulated GPUs: a rehearsal)}"
