@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ring allreduce: the vector is cut into p balanced blocks that travel around the ring twice. In the first
- * round trip every rank adds its own part to the block that passes and hands it on, so that after p-1
- * steps rank r owns the finished block r+1; in the second the finished blocks are passed on.
+/* Ring allreduce: the vector is cut into p balanced blocks that travel around the ring twice. In the first round trip
+ * every rank adds its own part to the block that passes and hands it on, so that after p-1 steps rank r owns the
+ * finished block r+1 (modulo p); in the second the finished blocks are passed on.
  * Bandwidth optimal: 2(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma; latency grows with p. */
 #include "algos/algos.h"
 
