@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From what a call means to addresses. Mostly a plan runs on the user's own buffers. A stand-in is made
  *   - contiguous and on the host, for a datatype with gaps: packed by the MPI below;
- *   - at home, for a reduction's buffer that lives elsewhere: one of a pair on another GPU or on the host, or GPU
- * memory whose type no GPU can reduce;
+ *   - at home, for a reduction's buffer that lives elsewhere: one of a pair on another GPU or on the host, or one on
+ *     a GPU whose type no GPU can reduce;
  *   - on the host, gaps and all, for GPU memory that the MPI below is to work on.
  * The wire sees none of this. */
 #include "coll/job.h"

@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A call: what the user asked, as one struct for every collective, never modified; and what the standard says of
- * each collective's arguments. */
+/* A call: what the user asked, as one struct for every collective, never modified. */
 #ifndef TT_CALL_H
 #define TT_CALL_H
 
 #include <mpi.h>
 
-#include "algos/algos.h"
-
-enum tt_trait {
-    TT_REDUCES = 1 << 0,
-    TT_ROOTED = 1 << 1,
-    TT_INPLACE_ALL = 1 << 2,  /* MPI_IN_PLACE at all ranks or none */
-    TT_INPLACE_ROOT = 1 << 3, /* MPI_IN_PLACE at the root only */
-    TT_SEND_BLOCKS = 1 << 4,  /* the send buffer holds a block for each rank */
-    TT_RECV_BLOCKS = 1 << 5,
-    TT_SEND_AT_ROOT = 1 << 6, /* the send arguments are significant at the root only */
-    TT_RECV_AT_ROOT = 1 << 7,
-    TT_ONE_BUFFER = 1 << 8, /* bcast: what is sent at the root is received elsewhere */
-    TT_COUNTS = 1 << 9,     /* a count for each rank's block */
-    TT_NO_BUFFER = 1 << 10
-};
+#include "coll/plan.h"
 
 struct tt_call {
     enum tt_coll coll;

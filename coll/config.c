@@ -73,8 +73,7 @@ static int row_parse(const struct row *row, const char *value, int64_t *out, cha
     return -1;
 }
 
-/* "TUTTI_ALLREDUCE" for TT_COLL_allreduce. */
-static const char *pin_name(enum tt_coll coll, char *name, size_t size)
+char *tt_config_pin_name(enum tt_coll coll, char *name, size_t size)
 {
     snprintf(name, size, "TUTTI_%s", tt_coll_name(coll));
     for (char *c = name; *c; c++)
@@ -94,7 +93,7 @@ static void list_algorithms(enum tt_coll coll, char *text, size_t size)
 static int pin_load(struct tt_config *config, enum tt_coll coll, char *why, size_t size)
 {
     char name[64], known[512];
-    const char *value = setting(pin_name(coll, name, sizeof name));
+    const char *value = setting(tt_config_pin_name(coll, name, sizeof name));
 
     if (!value)
         return 0;
@@ -116,7 +115,7 @@ static bool variable_known(const char *name, size_t length)
         if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0)
             return true;
     for (int c = 0; c < TT_NCOLLS; c++)
-        if (strlen(pin_name((enum tt_coll)c, pin, sizeof pin)) == length && memcmp(pin, name, length) == 0)
+        if (strlen(tt_config_pin_name((enum tt_coll)c, pin, sizeof pin)) == length && memcmp(pin, name, length) == 0)
             return true;
     return false;
 }
@@ -181,7 +180,7 @@ const char *tt_config_shared_name(int i)
     for (int r = 0; r < NROWS; r++)
         if (rows[r].shared && i-- == 0)
             return rows[r].name;
-    return pin_name((enum tt_coll)i, pin, sizeof pin);
+    return tt_config_pin_name((enum tt_coll)i, pin, sizeof pin);
 }
 
 const char *tt_config_shared_default(int i)

@@ -24,6 +24,9 @@ extern unsigned tt_config_generation;
  * said, what it may say. On error tt_config is unchanged: nothing is half-loaded. */
 int tt_config_load(char *why, size_t size);
 
+/* "TUTTI_ALLREDUCE" for TT_COLL_allreduce, into name. Returns it. */
+char *tt_config_pin_name(enum tt_coll coll, char *name, size_t size);
+
 /* Is there a variable of this name? */
 bool tt_config_known(const char *name);
 

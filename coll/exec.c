@@ -14,8 +14,7 @@
 enum {
     TAG_SEQUENCES = 32,
     MAX_ERRORS = 100000, /* of one lane, polls in a row or not */
-    TAG_MESSAGES =
-        64 /* of one lane and peer that can be under way together; tags stay below 2^15, MPI's least upper bound */
+    TAG_MESSAGES = 64    /* of one lane and peer that can be told apart; tags stay below 2^15, MPI's least bound */
 };
 
 int tt_polls_before_yield = 1000;

@@ -159,6 +159,7 @@ __attribute__((visibility("default"))) int MPI_Init_thread(int *argc, char ***ar
 __attribute__((visibility("default"))) int MPI_Finalize(void)
 {
     const int error = PMPI_Finalize();
+
     tt_places_close();
     return error;
 }

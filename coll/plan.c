@@ -30,8 +30,9 @@ struct tt_builder {
 static const struct {
     const char *name;
     enum tt_coll family;
+    unsigned traits;
 } colls[] = {
-#define TT_COLLECTIVE(id, Name, family, traits, params, fill, args) {#id, TT_COLL_##family},
+#define TT_COLLECTIVE(id, Name, family, traits, params, fill, args) {#id, TT_COLL_##family, traits},
 #include "coll/collectives.def"
 #undef TT_COLLECTIVE
 };
@@ -39,6 +40,11 @@ static const struct {
 const char *tt_coll_name(enum tt_coll coll)
 {
     return coll < TT_NCOLLS ? colls[coll].name : "any";
+}
+
+unsigned tt_coll_traits(enum tt_coll coll)
+{
+    return coll < TT_NCOLLS ? colls[coll].traits : 0;
 }
 
 enum tt_coll tt_coll_family(enum tt_coll coll)

@@ -44,15 +44,31 @@ struct tt_plan {
 struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s, int rank);
 void tt_plan_free(struct tt_plan *p);
 
-/* For passes, which write steps without the verbs. Append: one more step, *capacity being how many there is room for; false if
- * out of memory. Measure: sets max_round from the steps. */
+/* For passes, which write steps without the verbs. Append: one more step, *capacity being how many there is room for;
+ * false if out of memory. Measure: sets max_round from the steps. */
 bool tt_plan_append(struct tt_plan *p, int *capacity, struct tt_step step);
 void tt_plan_measure(struct tt_plan *p);
 
 /* One past the last step of the round that begins at i; end is one past the lane's last. */
 int tt_round_end(const struct tt_plan *p, int i, int end);
 
-/* The collective's names and its family, from the rows. */
+/* What the standard says of a collective's arguments: the traits column of the rows. */
+enum tt_trait {
+    TT_REDUCES = 1 << 0,
+    TT_ROOTED = 1 << 1,
+    TT_INPLACE_ALL = 1 << 2,  /* MPI_IN_PLACE at all ranks or none */
+    TT_INPLACE_ROOT = 1 << 3, /* MPI_IN_PLACE at the root only */
+    TT_SEND_BLOCKS = 1 << 4,  /* the send buffer holds a block for each rank */
+    TT_RECV_BLOCKS = 1 << 5,
+    TT_SEND_AT_ROOT = 1 << 6, /* the send arguments are significant at the root only */
+    TT_RECV_AT_ROOT = 1 << 7,
+    TT_ONE_BUFFER = 1 << 8, /* bcast: what is sent at the root is received elsewhere */
+    TT_COUNTS = 1 << 9,     /* a count for each rank's block */
+    TT_NO_BUFFER = 1 << 10
+};
+
+/* The collective's traits, names and family, from the rows. */
+unsigned tt_coll_traits(enum tt_coll coll);  /* 0 for TT_COLL_any */
 const char *tt_coll_name(enum tt_coll coll); /* "reduce_scatter" */
 enum tt_coll tt_coll_family(enum tt_coll coll);
 enum tt_coll tt_coll_find(const char *name, size_t length); /* TT_NCOLLS if there is none */

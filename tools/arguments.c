@@ -2,7 +2,6 @@
 /* Arguments that several commands take. What is wrong is named together with what would be right. */
 #include "tools/tools.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,27 +23,17 @@ void tool_die(const struct argp_state *state, int status, const char *format, ..
 
 bool tool_reduces(enum tt_coll coll)
 {
-    const enum tt_coll family = tt_coll_family(coll);
-
-    return family == TT_COLL_allreduce || family == TT_COLL_reduce || family == TT_COLL_reduce_scatter;
+    return tt_coll_traits(coll) & TT_REDUCES;
 }
 
 bool tool_rooted(enum tt_coll coll)
 {
-    return coll == TT_COLL_reduce || coll == TT_COLL_bcast || coll == TT_COLL_gather || coll == TT_COLL_scatter;
+    return tt_coll_traits(coll) & TT_ROOTED;
 }
 
 bool tool_in_blocks(enum tt_coll coll)
 {
-    return coll != TT_COLL_allreduce && coll != TT_COLL_reduce && coll != TT_COLL_bcast && coll != TT_COLL_barrier;
-}
-
-char *tool_pin_name(enum tt_coll coll, char *text, size_t size)
-{
-    snprintf(text, size, "TUTTI_%s", tt_coll_name(coll));
-    for (char *c = text; *c; c++)
-        *c = (char)toupper((unsigned char)*c);
-    return text;
+    return tt_coll_traits(coll) & (TT_SEND_BLOCKS | TT_RECV_BLOCKS);
 }
 
 void tool_print_colls(FILE *out)

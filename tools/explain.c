@@ -231,7 +231,7 @@ static void print_close(const struct arguments *a, const struct tt_choice *choic
 {
     char name[64];
 
-    printf("\n* would run (%s); %s=NAME pins another.\n", choice->why, tool_pin_name(a->coll, name, sizeof name));
+    printf("\n* would run (%s); %s=NAME pins another.\n", choice->why, tt_config_pin_name(a->coll, name, sizeof name));
     puts("Figures are those of the busiest rank.");
     if (a->shape.size > ALL_RANKS)
         puts("With so many ranks, a few stand for all: rounds are those of the longest part among them.");

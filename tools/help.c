@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/config.h"
 #include "tools/tools.h"
 
 struct lesson {
@@ -60,7 +61,7 @@ static void teach(enum tt_coll coll)
         printf("  tutti draw %s %s -n 4\n", name, shown->name);
     printf("  tutti explain %s -n 8%s\n", name, coll == TT_COLL_barrier ? "" : " --bytes 64K");
     if (shown)
-        printf("  %s=%s tutti run --explain -- mpiexec -n 4 ./app\n", tool_pin_name(coll, pin, sizeof pin), shown->name);
+        printf("  %s=%s tutti run --explain -- mpiexec -n 4 ./app\n", tt_config_pin_name(coll, pin, sizeof pin), shown->name);
 }
 
 static int help_one(const char *topic)

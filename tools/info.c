@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "coll/config.h"
 #include "cuda/dev.h"
 #include "tools/paths.h"
 #include "tools/tools.h"
@@ -81,7 +82,7 @@ static void print_variables(void)
     puts("  TUTTI_<COLL>    the algorithm of a collective, in capitals: TUTTI_ALLREDUCE=ring (default: chosen by size)");
     for (int c = 0; c < TT_NCOLLS; c++) {
         char name[64];
-        const char *set = getenv(tool_pin_name((enum tt_coll)c, name, sizeof name));
+        const char *set = getenv(tt_config_pin_name((enum tt_coll)c, name, sizeof name));
 
         if (set)
             printf("  %-15s now %s\n", name, set);

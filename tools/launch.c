@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "coll/config.h"
 #include "tools/paths.h"
 #include "tools/tools.h"
 
@@ -86,19 +87,6 @@ static const char *const settings[] = {
 #undef TT_CONFIG
 };
 
-bool tool_variable_known(const char *name)
-{
-    char pin[64];
-
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (strcmp(settings[i], name) == 0)
-            return true;
-    for (int c = 0; c < TT_NCOLLS; c++)
-        if (strcmp(tool_pin_name((enum tt_coll)c, pin, sizeof pin), name) == 0)
-            return true;
-    return strncmp(name, "TUTTI_SIM_", 10) == 0;
-}
-
 void tool_print_variables(FILE *out)
 {
     char pin[64];
@@ -106,7 +94,7 @@ void tool_print_variables(FILE *out)
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         fprintf(out, "%s, ", settings[i]);
     for (int c = 0; c < TT_NCOLLS; c++)
-        fprintf(out, "%s, ", tool_pin_name((enum tt_coll)c, pin, sizeof pin));
+        fprintf(out, "%s, ", tt_config_pin_name((enum tt_coll)c, pin, sizeof pin));
     fputs("TUTTI_SIM_... of the simulated device", out);
 }
 

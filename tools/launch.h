@@ -19,7 +19,6 @@ char **tool_forward_variables(char **command);
 bool tool_variable_travels(const char *assignment);
 
 /* Our variables, by name: configuration, pins, and those of the simulated device. */
-bool tool_variable_known(const char *name);
 void tool_print_variables(FILE *out);
 
 /* The program has nvcc's default runtime inside. */

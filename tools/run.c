@@ -41,7 +41,7 @@ static void set(const struct argp_state *state, const char *assignment)
     snprintf(name, sizeof name, "%s%.*s", strncasecmp(assignment, "TUTTI", 5) ? "TUTTI_" : "", (int)length, assignment);
     for (char *c = name; *c; c++)
         *c = (char)toupper((unsigned char)*c);
-    if (!tool_variable_known(name)) {
+    if (!tt_config_known(name)) {
         fprintf(stderr, "%s: there is no variable %s; there are: ", state->name, name);
         tool_print_variables(stderr);
         fputc('\n', stderr);

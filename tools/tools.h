@@ -47,9 +47,6 @@ bool tool_reduces(enum tt_coll coll); /* it has an op */
 bool tool_rooted(enum tt_coll coll);
 bool tool_in_blocks(enum tt_coll coll); /* its count is that of a block, not of the vector */
 
-/* "TUTTI_ALLREDUCE". Returns text. */
-char *tool_pin_name(enum tt_coll coll, char *text, size_t size);
-
 void tool_print_colls(FILE *out);                    /* "allreduce, reduce, ..." */
 void tool_print_algs(FILE *out, enum tt_coll coll);  /* "ring, ..., native" */
 
