@@ -7,20 +7,25 @@
 
 #include "coll/plan.h"
 
+/* Counts and displacements are arrays with an entry for each block, where the row's traits say that there are such; the
+ * counts are of int, or of MPI_Count where wide, the displacements of int, or of MPI_Aint where wide or TT_WIDE_DISPLS. */
 struct tt_call {
     enum tt_coll coll;
     struct {
         const void *buf;
         MPI_Count count;
         MPI_Datatype type;
+        const void *counts, *displs;
+        const MPI_Datatype *types; /* TT_TYPES: of each block */
     } send;
     struct {
         void *out;
         MPI_Count count;
         MPI_Datatype type;
+        const void *counts, *displs;
+        const MPI_Datatype *types;
     } recv;
-    const void *counts;   /* TT_COUNTS: int, or MPI_Count if counts_are_wide */
-    bool counts_are_wide; /* the call came through the _c twin */
+    bool wide; /* the call came through the _c twin */
     MPI_Op op;
     int root;
     MPI_Comm comm;

@@ -41,7 +41,7 @@ static int64_t read_counts(const struct tt_job *job)
     int64_t total = 0;
 
     for (int i = 0; i < job->comm->size; i++) {
-        const int64_t n = c->counts_are_wide ? (int64_t)((const MPI_Count *)c->counts)[i] : ((const int *)c->counts)[i];
+        const int64_t n = c->wide ? (int64_t)((const MPI_Count *)c->recv.counts)[i] : ((const int *)c->recv.counts)[i];
 
         if (n < 0)
             return -1;
@@ -59,7 +59,7 @@ static int count_sides(const struct tt_job *job, MPI_Count *send, MPI_Count *rec
     *send = c->send.count * (has(job, TT_SEND_BLOCKS) ? job->comm->size : 1);
     *recv = c->recv.count * (has(job, TT_RECV_BLOCKS) ? job->comm->size : 1);
     if (has(job, TT_COUNTS)) {
-        *send = c->counts ? read_counts(job) : -1;
+        *send = c->recv.counts ? read_counts(job) : -1;
         *recv = *send < 0 ? -1 : job->comm->counts[job->comm->rank];
     }
     /* in place, the receive buffer of a reduce_scatter holds what is sent */

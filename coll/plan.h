@@ -63,8 +63,14 @@ enum tt_trait {
     TT_SEND_AT_ROOT = 1 << 6, /* the send arguments are significant at the root only */
     TT_RECV_AT_ROOT = 1 << 7,
     TT_ONE_BUFFER = 1 << 8, /* bcast: what is sent at the root is received elsewhere */
-    TT_COUNTS = 1 << 9,     /* a count for each rank's block */
-    TT_NO_BUFFER = 1 << 10
+    TT_COUNTS = 1 << 9,     /* a count for each rank's block, which follow each other */
+    TT_NO_BUFFER = 1 << 10,
+    TT_SEND_COUNTS = 1 << 11, /* a count and a displacement for each block of the send buffer */
+    TT_RECV_COUNTS = 1 << 12,
+    TT_TYPES = 1 << 13,          /* a datatype for each block too; displacements are bytes, not extents */
+    TT_WIDE_DISPLS = 1 << 14,    /* displacements are MPI_Aint even if counts are int */
+    TT_NEIGHBOURS = 1 << 15,     /* blocks are for the neighbours in the communicator's topology, not for all ranks */
+    TT_RECV_NOT_FIRST = 1 << 16  /* exscan: rank 0 receives nothing */
 };
 
 /* The collective's traits, names and family, from the rows. */

@@ -17,7 +17,7 @@
 /* Outside of Tutti: the MPI below may call the user's error handler or op. */
 int tt_call_native(const struct tt_call *c)
 {
-    const bool wide = c->counts_are_wide || c->send.count > INT_MAX || c->recv.count > INT_MAX;
+    const bool wide = c->wide || c->send.count > INT_MAX || c->recv.count > INT_MAX;
     const int inside = tt_inside;
     int error;
 
@@ -284,6 +284,8 @@ static int run_anew(struct tt_memo *memo, const struct tt_call *c, struct tt_com
     *job = (struct tt_job){.call = c, .row = &tt_rows[c->coll], .comm = comm};
     if (comm->inter)
         return run_inter(job);
+    if (job->row->traits & (TT_NEIGHBOURS | TT_SEND_COUNTS | TT_RECV_COUNTS))
+        return tt_call_native(c);
     class = tt_job_describe(job, &what);
     if (class != MPI_SUCCESS)
         return run_unsound(job, class, what);

@@ -4,6 +4,7 @@
 
 #define TT_UNPACK(...) __VA_ARGS__
 #define N int
+#define D int
 #define TT_COLLECTIVE(id, Name, family, traits_, params, fill, args)                                                   \
     static int native_##id(const struct tt_call *c)                                                                    \
     {                                                                                                                  \
@@ -16,6 +17,7 @@
 #include "coll/collectives.def"
 #undef TT_COLLECTIVE
 #undef N
+#undef D
 
 const struct tt_row tt_rows[TT_NCOLLS] = {
 #define TT_COLLECTIVE(id, Name, family, traits_, params, fill, args)                                                   \

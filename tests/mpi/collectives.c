@@ -188,14 +188,13 @@ static void measure(struct test_case *t)
 static struct tt_call call_of(const struct test_case *t, const void *send, void *recv, bool nonsense)
 {
     struct tt_call c = {.send = {send, t->count, t->kind->type},
-                        .recv = {recv, t->count, t->kind->type},
-                        .counts = t->counts,
+                        .recv = {recv, t->count, t->kind->type, t->counts},
                         .op = t->kind->op,
                         .root = t->root,
                         .comm = t->group->comm};
 
     if (t->large)
-        c.counts = t->wide_counts;
+        c.recv.counts = t->wide_counts;
     if (t->here_inplace && has(t, TT_SEND_AT_ROOT))
         c.recv.out = MPI_IN_PLACE;
     else if (t->here_inplace)
@@ -231,7 +230,7 @@ static void prepare(struct test_case *t)
     k->fill(t->before, t->nrecv, key + 500000);
     memcpy(t->want, t->before, t->nrecv * k->extent);
     c = call_of(t, t->send, t->want, false);
-    c.counts = t->counts;
+    c.recv.counts = t->counts;
     if (t->here_inplace && in_place_breaks_native(t))
         c.send.buf = t->before;
     test_now("the MPI below: %s of %d %s, %s, on %d ranks", t->row->id, t->count, k->name, k->op_name, t->group->size);
@@ -376,6 +375,8 @@ static void run_group(struct test_case *t, bool small_pieces)
 
     for (int row = 0; row < NROWS; row++) {
         t->row = &rows[row];
+        if (row_apart(t->row))
+            continue;
         if (has(t, TT_NO_BUFFER))
             run_barriers(t);
         for (int i = 0; i < n && !has(t, TT_NO_BUFFER); i++)

@@ -164,8 +164,7 @@ static void try_host(const struct row *row, bool inplace, double *send, double *
 {
     static int counts[MAX_RANKS];
     struct tt_call c = {.send = {send, 3, MPI_DOUBLE},
-                        .recv = {recv, 3, MPI_DOUBLE},
-                        .counts = counts,
+                        .recv = {recv, 3, MPI_DOUBLE, counts},
                         .op = MPI_SUM,
                         .comm = MPI_COMM_WORLD};
 
@@ -192,7 +191,7 @@ static void try_all_on_host(void)
 
     for (int r = 0; r < NROWS; r++)
         for (int inplace = 0; inplace < 2; inplace++)
-            if (!inplace || rows[r].traits & (TT_INPLACE_ALL | TT_INPLACE_ROOT))
+            if (!row_apart(&rows[r]) && (!inplace || rows[r].traits & (TT_INPLACE_ALL | TT_INPLACE_ROOT)))
                 try_host(&rows[r], inplace, send, recv);
 }
 

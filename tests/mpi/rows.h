@@ -9,6 +9,7 @@
 typedef int call_function(const struct tt_call *c);
 
 #define N int
+#define D int
 #define TT_COLLECTIVE(id, Name, family, traits, params, fill, args)                                                    \
     static int ours_##id(const struct tt_call *c)                                                                      \
     {                                                                                                                  \
@@ -21,9 +22,11 @@ typedef int call_function(const struct tt_call *c);
 #include "coll/collectives.def"
 #undef TT_COLLECTIVE
 #undef N
+#undef D
 
 #if MPI_VERSION >= 4
 #define N MPI_Count
+#define D MPI_Aint
 #define TT_COLLECTIVE_PLAIN(id, Name, family, traits, params, fill, args) enum { no_large_##id };
 #define TT_COLLECTIVE(id, Name, family, traits, params, fill, args)                                                    \
     static int large_##id(const struct tt_call *c)                                                                     \
@@ -33,6 +36,7 @@ typedef int call_function(const struct tt_call *c);
 #include "coll/collectives.def"
 #undef TT_COLLECTIVE
 #undef N
+#undef D
 #define LARGE(id) large_##id
 #else
 #define LARGE(id) NULL
@@ -51,5 +55,11 @@ static const struct row {
 #undef TT_COLLECTIVE
 };
 enum { NROWS = sizeof rows / sizeof *rows };
+
+/* Rows whose arguments the older programs do not know how to make. */
+static inline bool row_apart(const struct row *row)
+{
+    return row->traits & (TT_NEIGHBOURS | TT_SEND_COUNTS | TT_RECV_COUNTS | TT_RECV_NOT_FIRST);
+}
 
 #endif

@@ -272,7 +272,7 @@ static void try_movers(MPI_Comm comm)
     t.want = malloc(ROOM);
     for (int r = 0; r < NROWS; r++) {
         t.row = &rows[r];
-        if (!has(&t, TT_REDUCES | TT_NO_BUFFER))
+        if (!row_apart(t.row) && !has(&t, TT_REDUCES | TT_NO_BUFFER))
             run_row(&t);
     }
     free(t.send.data);
