@@ -6,6 +6,7 @@ AC_DEFUN([TT_MPI], [
 AC_CHECK_FUNC([MPI_Init], [], [AC_MSG_ERROR([$CC does not link MPI programs: say CC=mpicc, or mpicc.mpich, or mpicc.openmpi])])
 AC_CHECK_FUNC([MPI_Allreduce_c], [tt_large_count=yes], [tt_large_count=no])
 AM_CONDITIONAL([LARGE_COUNT], [test $tt_large_count = yes])
+AC_CHECK_DECLS([MPI_COMBINER_HVECTOR_INTEGER], [], [], [[#include <mpi.h>]])
 AC_MSG_CHECKING([which MPI it is])
 tt_mpi=unknown
 AC_PREPROC_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
