@@ -9,12 +9,14 @@ void tt_runs_sum(struct tt_runs *runs, struct tt_run *run)
 {
     runs->run = run;
     runs->size = runs->low = runs->high = 0;
+    runs->bits = 0;
     for (int64_t i = 0; i < runs->nruns; i++) {
         const int64_t last = run[i].at + (run[i].n - 1) * run[i].stride;
         const int64_t low = last < run[i].at ? last : run[i].at, high = (last < run[i].at ? run[i].at : last);
 
         run[i].before = runs->size;
         runs->size += run[i].length * run[i].n;
+        runs->bits |= (uint64_t)(run[i].at | run[i].length | (run[i].n > 1 ? run[i].stride : 0));
         runs->low = i == 0 || low < runs->low ? low : runs->low;
         runs->high = i == 0 || high + run[i].length > runs->high ? high + run[i].length : runs->high;
     }

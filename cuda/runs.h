@@ -23,10 +23,11 @@ struct tt_runs {
     int64_t size;      /* packed bytes: those of all runs */
     int64_t extent;    /* from one element to the next */
     int64_t low, high; /* the bytes of all runs lie in [low, high); both 0 if there are none */
+    uint64_t bits;     /* of all numbers of all runs that an address is made of, in one: their common alignment */
     uint64_t id;       /* of these runs and of no others, ever: they may be kept by it. 0: not to be kept */
 };
 
-/* Fills in before, size, low and high. run may be changed until then. */
+/* Fills in before, size, low, high and bits. run may be changed until then. */
 void tt_runs_sum(struct tt_runs *runs, struct tt_run *run);
 
 /* count elements seen as one, if they are one strided run: then true, and *one is it. */

@@ -58,7 +58,8 @@ static MPI_Aint extent_of(MPI_Datatype type)
 static MPI_Datatype any_vector(int depth)
 {
     MPI_Datatype old = any(depth), made;
-    const int count = below(4) + 1, length = below(3) + 1, stride = below(9); /* Open MPI 4.1 errs where it is negative */
+    const int count = below(4) + 1, length = below(3) + 1,
+              stride = below(9); /* Open MPI 4.1 errs where it is negative */
 
     if (below(2))
         MPI_Type_vector(count, length, stride, old, &made);
@@ -80,10 +81,17 @@ static MPI_Datatype any_indexed(int depth)
         bytes[i] = places[i] * 8;
     }
     switch (below(4)) {
-    case 0: MPI_Type_indexed(n, lengths, places, old, &made); break;
-    case 1: MPI_Type_create_hindexed(n, lengths, bytes, old, &made); break;
-    case 2: MPI_Type_create_indexed_block(n, 2, places, old, &made); break;
-    default: MPI_Type_create_hindexed_block(n, 2, bytes, old, &made);
+    case 0:
+        MPI_Type_indexed(n, lengths, places, old, &made);
+        break;
+    case 1:
+        MPI_Type_create_hindexed(n, lengths, bytes, old, &made);
+        break;
+    case 2:
+        MPI_Type_create_indexed_block(n, 2, places, old, &made);
+        break;
+    default:
+        MPI_Type_create_hindexed_block(n, 2, bytes, old, &made);
     }
     return made_of(old, made);
 }
@@ -140,17 +148,22 @@ static MPI_Datatype any_other(int depth)
     MPI_Datatype old = any(depth), made;
 
     switch (below(3)) {
-    case 0: MPI_Type_dup(old, &made); break;
-    case 1: MPI_Type_contiguous(below(4) + 1, old, &made); break;
-    default: MPI_Type_create_resized(old, below(5) * 8 - 16, extent_of(old) + below(5) * 8 - 8, &made);
+    case 0:
+        MPI_Type_dup(old, &made);
+        break;
+    case 1:
+        MPI_Type_contiguous(below(4) + 1, old, &made);
+        break;
+    default:
+        MPI_Type_create_resized(old, below(5) * 8 - 16, extent_of(old) + below(5) * 8 - 8, &made);
     }
     return made_of(old, made);
 }
 
 static MPI_Datatype any(int depth)
 {
-    static MPI_Datatype (*const makers[])(int) = {any_vector, any_indexed, any_struct,
-                                                  any_subarray, any_darray, any_other};
+    static MPI_Datatype (*const makers[])(int) = {any_vector,   any_indexed, any_struct,
+                                                  any_subarray, any_darray,  any_other};
 
     return depth == 0 ? named() : makers[below(6)](depth - 1);
 }
@@ -297,7 +310,8 @@ static MPI_Datatype box(int n, const int *sizes, const int *subsizes, const int 
 
 START_TEST(regular_types_are_one_run)
 {
-    const int sizes[] = {6, 7, 8}, subsizes[] = {2, 3, 4}, starts[] = {1, 2, 3}, lines[] = {2, 7, 8}, zero[] = {1, 0, 0};
+    const int sizes[] = {6, 7, 8}, subsizes[] = {2, 3, 4}, starts[] = {1, 2, 3}, lines[] = {2, 7, 8},
+              zero[] = {1, 0, 0};
 
     expect_run(vector(3, 4, 6, MPI_INT), (struct tt_run){0, 16, 3, 24, 0});
     expect_run(vector(3, 4, -6, MPI_INT), (struct tt_run){0, 16, 3, -24, 0});
