@@ -10,12 +10,24 @@
  * whose shape states blocks, at the blocks of the rank, or pair of ranks, that is number i after folding. */
 int64_t tt_part(const struct tt_shape *s, int parts, int i);
 
-/* The longest block of a reduce_scatter. */
+/* The longest block. */
 int64_t tt_longest(const struct tt_shape *s);
+
+/* Messages that one rank has under way at a time where nothing but the number of ranks would limit them. */
+enum { TT_AT_ONCE = 8 };
 
 /* True if, in place, n elements of SEND from `from` on overlap those of RECV from `to` on without being the same: then
  * no step may read the one and write the other. */
 bool tt_straddles(const struct tt_shape *s, int64_t from, int64_t to, int64_t n);
+
+/* ---- whole algorithms that serve blocks of equal and of different length alike; in the files of that name ---- */
+int tt_allgather_ring(struct tt_plan *p, const struct tt_shape *s);
+int tt_allgather_direct(struct tt_plan *p, const struct tt_shape *s);
+int tt_allgather_bruck(struct tt_plan *p, const struct tt_shape *s);
+int tt_allgather_doubling(struct tt_plan *p, const struct tt_shape *s);
+
+/* In alltoall_pairwise.c: every rank's block for every other, with so many partners at once. */
+int tt_exchange_blocks(struct tt_plan *p, const struct tt_shape *s, int at_once);
 
 /* ---- binomial trees, rooted at rank 0 ----
  * The subtree of a rank is the ranks rank .. rank + tt_subtree() - 1. Its children are rank + 1, + 2, + 4, ... as far

@@ -11,7 +11,7 @@
 
 struct row {
     enum tt_coll coll;
-    int64_t up_to; /* bytes of the vector, or of a block where the shape is stated in blocks */
+    int64_t up_to; /* bytes of the vector, or of a block (the average one) where the shape is stated in blocks */
     int max_ranks; /* 0: any */
     const char *name, *why;
 };
@@ -26,6 +26,10 @@ static const struct row table[] = {
     {TT_COLL_allreduce, ANY_SIZE, 0, "halving", "default: large, and the op does not commute"},
     {TT_COLL_reduce, 64 K, 0, "binomial", "default: up to 64K, fewest rounds"},
     {TT_COLL_reduce, ANY_SIZE, 0, "halving", "default: large, no rank carries the whole vector twice"},
+    {TT_COLL_scan, 256 K, 0, "doubling", "default: up to 256K, fewest rounds"},
+    {TT_COLL_scan, ANY_SIZE, 16, "chain", "default: large, each rank carries the vector once"},
+    {TT_COLL_scan, ANY_SIZE, 0, "doubling", "default: many ranks, fewest rounds"},
+    {TT_COLL_exscan, ANY_SIZE, 0, "doubling", "default: fewest rounds"},
     {TT_COLL_reduce_scatter, 16 K, 0, "halving", "default: up to 16K a block, fewest rounds"},
     {TT_COLL_reduce_scatter, ANY_SIZE, 0, "ring", "default: large, fewest bytes in flight"},
     {TT_COLL_reduce_scatter, ANY_SIZE, 0, "direct", "default: the op does not commute"},
@@ -34,10 +38,15 @@ static const struct row table[] = {
     {TT_COLL_bcast, ANY_SIZE, 0, "scatter_allgather", "default: large, every link carries its share"},
     {TT_COLL_allgather, 8 K, 0, "bruck", "default: up to 8K a block, fewest rounds"},
     {TT_COLL_allgather, ANY_SIZE, 0, "ring", "default: large, neighbours only"},
+    {TT_COLL_allgatherv, 8 K, 0, "bruck", "default: up to 8K an average block, fewest rounds"},
+    {TT_COLL_allgatherv, ANY_SIZE, 0, "ring", "default: large, neighbours only"},
     {TT_COLL_gather, ANY_SIZE, 0, "binomial", "default: fewest rounds"},
     {TT_COLL_scatter, ANY_SIZE, 0, "binomial", "default: fewest rounds"},
+    {TT_COLL_gatherv, ANY_SIZE, 0, "linear", "default: blocks only their owners and the root know"},
+    {TT_COLL_scatterv, ANY_SIZE, 0, "linear", "default: blocks only their owners and the root know"},
     {TT_COLL_alltoall, 256, 0, "bruck", "default: up to 256 bytes a block, fewest messages"},
     {TT_COLL_alltoall, ANY_SIZE, 0, "pairwise", "default: each byte crosses once"},
+    {TT_COLL_alltoallv, ANY_SIZE, 0, "direct", "default: nobody waits for the long blocks of others"},
     {TT_COLL_barrier, ANY_SIZE, 0, "dissemination", "default: fewest rounds"},
 };
 
