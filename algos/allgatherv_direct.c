@@ -6,5 +6,5 @@
 #include "algos/pieces.h"
 
 TT_ALGORITHM(allgatherv, direct,
-             .summary = "each sends its block to all at once: one round of p-1 messages, (p-1) beta times the longest block",
+             .summary = "each sends its block to all at once: one round of p-1 messages, (p-1) times the longest",
              .build = tt_allgather_direct);

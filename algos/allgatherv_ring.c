@@ -5,5 +5,5 @@
 #include "algos/pieces.h"
 
 TT_ALGORITHM(allgatherv, ring,
-             .summary = "blocks go round once: (p-1) alpha + (p-1) beta times the longest block; each rank sends to its neighbour only",
+             .summary = "blocks go round once: (p-1) alpha + (p-1) beta times the longest block; neighbours only",
              .build = tt_allgather_ring);

@@ -10,12 +10,6 @@ static bool has(const struct tt_shape *s, unsigned trait)
     return tt_coll_traits(s->coll) & trait;
 }
 
-/* All lengths are there, and none of it is a fact that all ranks share. */
-static bool is_matrix(const struct tt_shape *s)
-{
-    return s->coll == TT_COLL_alltoallv;
-}
-
 bool tt_whole_in_place(const struct tt_shape *whole, int rank)
 {
     return whole->inplace && (has(whole, TT_INPLACE_ALL) || (has(whole, TT_INPLACE_ROOT) && rank == whole->root));
@@ -23,7 +17,7 @@ bool tt_whole_in_place(const struct tt_shape *whole, int rank)
 
 int64_t tt_whole_block(const struct tt_shape *whole, int from, int to)
 {
-    return is_matrix(whole) ? whole->counts[from * whole->size + to] : whole->count;
+    return whole->counts ? whole->counts[from * whole->size + to] : whole->count;
 }
 
 int64_t tt_whole_sent(const struct tt_shape *whole, int rank, int end)
@@ -44,21 +38,30 @@ int64_t tt_whole_received(const struct tt_shape *whole, int rank, int end)
     return n;
 }
 
+/* Of each rank's block, or of what comes from each rank, the length, into room. */
+static const int64_t *list_counts(const struct tt_shape *whole, int rank, int64_t *room)
+{
+    const bool pairs = has(whole, TT_SEND_BLOCKS) && has(whole, TT_RECV_BLOCKS);
+
+    for (int r = 0; r < whole->size; r++)
+        room[r] = pairs ? tt_whole_block(whole, r, rank) : tt_block(whole, r);
+    return room;
+}
+
 struct tt_shape tt_whole_part(const struct tt_shape *whole, int rank, int64_t *room)
 {
     struct tt_shape own = *whole;
+    const bool local = has(whole, TT_ROOTED);
 
     own.inplace = tt_whole_in_place(whole, rank);
-    if (is_matrix(whole)) {
-        for (int from = 0; from < whole->size; from++)
-            room[from] = tt_whole_block(whole, from, rank);
-        own.counts = room;
-        own.sends = own.inplace ? NULL : whole->counts + rank * whole->size;
-    }
-    if (whole->coll == TT_COLL_gatherv || whole->coll == TT_COLL_scatterv) {
-        own.count = whole->counts[rank];
-        own.counts = rank == whole->root ? whole->counts : NULL;
-    }
+    if (!has(whole, TT_SEND_COUNTS | TT_RECV_COUNTS))
+        return own;
+    own.counts = list_counts(whole, rank, room);
+    own.count = local ? own.counts[rank] : 0;
+    if (local && rank != whole->root)
+        own.counts = NULL;
+    if (whole->coll == TT_COLL_alltoallv && !own.inplace)
+        own.sends = whole->counts ? whole->counts + rank * whole->size : room;
     return own;
 }
 

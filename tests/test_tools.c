@@ -90,6 +90,23 @@ START_TEST(contributions_add_up)
 }
 END_TEST
 
+/* Blocks differ in length, and what a rank has at the end is named by where it came from. */
+START_TEST(uneven_blocks_are_drawn)
+{
+    expect_status(0, "@ draw alltoallv pairwise -n 4");
+    expect_said("rank 0 has blocks of 1, 2, 3, 1 elements");
+    expect_said("x3>1             SEND[1-2]   to RECV[6-7]");
+    expect_said("rank 2   RECV holds x0>2, x1>2, x2>2, x3>2");
+    expect_status(0, "@ draw gatherv linear -n 4 --root 1 --count 10");
+    expect_said("blocks of 20, 10, 30, 20 elements");
+    expect_count("RECV holds", 1);
+    expect_said("rank 1   RECV holds x0-79");
+    expect_status(0, "@ draw exscan doubling -n 3");
+    expect_count("RECV holds", 2);
+    expect_said("rank 2   RECV holds x0-2 (0+1)");
+}
+END_TEST
+
 START_TEST(in_place_reads_no_send_buffer)
 {
     expect_status(0, "@ draw allreduce ring -n 4 --in-place");
@@ -118,7 +135,8 @@ START_TEST(a_rotated_tree_starts_at_its_root)
 END_TEST
 
 static const char *const collectives[] = {"allreduce", "reduce", "bcast", "allgather", "reduce_scatter",
-                                          "reduce_scatter_block", "alltoall", "gather", "scatter", "barrier"};
+                                          "reduce_scatter_block", "alltoall", "gather", "scatter", "barrier", "scan", "exscan",
+                                          "allgatherv", "gatherv", "scatterv", "alltoallv", "alltoallw"};
 
 /* The names behind a collective in what `tutti info` said, cut apart in place. Returns how many. */
 static int algorithms_of(const char *collective, char *line, size_t size, char **names, int max)
@@ -144,6 +162,8 @@ START_TEST(every_algorithm_can_be_drawn)
     const int n = algorithms_of(collectives[_i], line, sizeof line, names, 32);
 
     ck_assert_int_ge(n, 1);
+    expect_status(0, "@ help %s", collectives[_i]);
+    expect_count("(null)", 0);
     for (int i = 0; i < n; i++)
         for (int p = 1; p <= 8 && strcmp(names[i], "native"); p++) {
             expect_status(0, "@ draw %s %s -n %d", collectives[_i], names[i], p);
@@ -199,6 +219,7 @@ static bool well_formed(const char *at)
 static const char *const pictures[] = {
     "allreduce ring -n 4", "allreduce ring -n 1", "alltoall pairwise -n 5", "bcast binomial -n 7 --root 3",
     "barrier dissemination -n 4", "allgather direct -n 16", "reduce_scatter ring -n 3 --in-place",
+    "alltoallv pairwise -n 4", "gatherv linear -n 5 --root 2", "exscan doubling -n 5 --in-place",
 };
 
 START_TEST(pictures_are_well_formed)
@@ -489,6 +510,7 @@ static TCase *draw_case(void)
 
     tcase_add_test(all, ring_of_four_has_six_rounds);
     tcase_add_test(all, contributions_add_up);
+    tcase_add_test(all, uneven_blocks_are_drawn);
     tcase_add_test(all, in_place_reads_no_send_buffer);
     tcase_add_test(all, one_rank_shows_its_fences);
     tcase_add_test(all, a_rotated_tree_starts_at_its_root);

@@ -168,7 +168,7 @@ static bool count_some(struct figures *f, const struct tt_shape *s)
     const int ranks[] = {0, 1, p / 2, p - 1, r, tt_mod(r + 1, p), tt_mod(r - 1, p), tt_mod(r + tt_pow2_below(p), p)};
 
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
-        struct tt_plan *plan = tt_score_part(f->alg, s, ranks[i]);
+        struct tt_plan *plan = tt_whole_plan(f->alg, s, ranks[i]);
         int rounds;
 
         if (!plan)
