@@ -69,8 +69,18 @@ int tt_fold_reduce(struct tt_plan *p, const struct tt_fold *f, int64_t n, struct
 /* After leaving that scope: who stayed hands the n elements of RECV to the partner that sat out. */
 void tt_unfold(struct tt_plan *p, const struct tt_fold *f, int64_t n);
 
-/* The number, in that scope, of a rank that stays. */
+/* The number, in that scope, of a rank that stays; of one that sits out, its partner's. */
 int tt_folded_rank(int rank, int size);
+
+/* ---- the canonical tree: in which order p operands are folded by all who can afford to choose ----
+ * As folding and then halving or doubling, near first, do it: the pairs first, then neighbouring parts, then neighbouring
+ * twos of them, fours, and so on. So it is a function of the number of ranks alone, in rank order, and balanced.
+ * The groups that become one at a level: ranks first .. middle - 1, and middle .. end - 1, which may be none. At
+ * level 0 groups are ranks, from 1 on they are 1 << (level - 1) parts; at the last, 1 << level is the number of parts. */
+struct tt_merge {
+    int first, middle, end;
+};
+struct tt_merge tt_merge_at(int part, int size, int level);
 
 /* ---- halving and doubling, in a scope of a power of two of ranks, over its tt_part()s ----
  * Partners are neighbours in the first exchange and furthest apart in the last, or the other way about. Near first
