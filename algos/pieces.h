@@ -74,7 +74,10 @@ int tt_folded_rank(int rank, int size);
 
 /* ---- the canonical tree: in which order p operands are folded by all who can afford to choose ----
  * As folding and then halving or doubling, near first, do it: the pairs first, then neighbouring parts, then neighbouring
- * twos of them, fours, and so on. So it is a function of the number of ranks alone, in rank order, and balanced.
+ * twos of them, fours, and so on. So it is a function of the number of ranks alone, in rank order, and balanced; and an
+ * algorithm that keeps to it, whatever the size, the root or the element's place, says .canonical, which the prover
+ * holds it to. A scan or exscan folds up to a rank what a tree of doubling gives: the ranks before the largest power of
+ * two, and to the right the rest in the same way; for powers of two the trees are the same.
  * The groups that become one at a level: ranks first .. middle - 1, and middle .. end - 1, which may be none. At
  * level 0 groups are ranks, from 1 on they are 1 << (level - 1) parts; at the last, 1 << level is the number of parts. */
 struct tt_merge {

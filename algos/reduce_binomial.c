@@ -50,4 +50,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(reduce, binomial,
              .summary = "groups merge in rank order: ceil(log2 p) (alpha + n beta + n gamma); fewest steps",
+             .canonical = true,
              .build = build);

@@ -66,4 +66,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(reduce_scatter, direct,
              .summary = "each reduces its block from all others at once: one round of p-1 messages, (p-1)/p n beta",
+             .canonical = true,
              .build = build);

@@ -59,4 +59,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(reduce_scatter, halving_in_order,
              .summary = "halving with neighbours first, blocks sent home: (log2(p) + 1) alpha + n beta; in rank order",
+             .canonical = true,
              .build = build);

@@ -261,10 +261,65 @@ static bool expect_same_trees(struct proof *pr, int rank)
     return true;
 }
 
+/* ---- the canonical trees, told in another way than algorithms build them ---- */
+
+/* Of the parts lo .. hi - 1, a power of two of them, of which the first `pairs` are two ranks each. */
+static uint32_t balanced(struct forest *f, int lo, int hi, int pairs)
+{
+    const int middle = (lo + hi) / 2;
+
+    if (hi - lo > 1)
+        return forest_fold(f, balanced(f, lo, middle, pairs), balanced(f, middle, hi, pairs));
+    if (lo < pairs)
+        return forest_fold(f, FIRST_LEAF + 2 * (uint32_t)lo, FIRST_LEAF + 2 * (uint32_t)lo + 1);
+    return FIRST_LEAF + (uint32_t)(lo + pairs);
+}
+
+/* Of the ranks lo .. hi - 1: a power of two of them and the rest. */
+static uint32_t of_prefix(struct forest *f, int lo, int hi)
+{
+    const int most = tt_pow2_below(hi - lo);
+    const uint32_t first = balanced(f, lo, lo + most, 0);
+
+    return lo + most == hi ? first : forest_fold(f, first, of_prefix(f, lo + most, hi));
+}
+
+static uint32_t canonical(struct proof *pr, int rank)
+{
+    const int parts = tt_pow2_below(pr->size);
+
+    switch (pr->shape->coll) {
+    case TT_COLL_scan: return of_prefix(&pr->forest, 0, rank + 1);
+    case TT_COLL_exscan: return rank ? of_prefix(&pr->forest, 0, rank) : FIRST_LEAF;
+    default: return balanced(&pr->forest, 0, parts, pr->size - parts);
+    }
+}
+
+/* What a rank has for a result, each element of it, must be that tree. */
+static bool expect_canonical(struct proof *pr, int rank)
+{
+    const struct tt_shape *s = pr->shape;
+    const int64_t n = pr->ranks[rank].extent[RECV] ? block_of(s, rank) : 0;
+    const uint32_t tree = s->reproducible ? canonical(pr, rank) : NOBODY;
+    struct text t;
+
+    for (int64_t i = 0; s->reproducible && i < n; i++) {
+        if (pr->ranks[rank].memory[RECV][i].tree == tree)
+            continue;
+        t = prove_accuse(pr, PROVE_NOT_CANONICAL);
+        prove_say(&t, "rank %d, RECV[%lld]: expected ", rank, (long long)i);
+        prove_say_value(&t, &pr->forest, (struct value){tree, pr->ranks[rank].memory[RECV][i].at});
+        prove_say(&t, ", seen ");
+        prove_say_value(&t, &pr->forest, pr->ranks[rank].memory[RECV][i]);
+        return false;
+    }
+    return true;
+}
+
 static bool check_results(struct proof *pr)
 {
     for (int r = 0; r < pr->size; r++)
-        if (!expect_promise(pr, r) || !expect_same_trees(pr, r))
+        if (!expect_promise(pr, r) || !expect_same_trees(pr, r) || !expect_canonical(pr, r))
             return false;
     return true;
 }

@@ -27,6 +27,7 @@ enum { PROVE_MAX_RANKS = 64 };
     F(WRONG_CONTRIBUTIONS, "a rank's part is missing, foreign or counted twice")                                     \
     F(ORDER, "operands are folded out of rank order although the op does not commute")                               \
     F(TREES_DIFFER, "two ranks fold the same element in different ways")                                             \
+    F(NOT_CANONICAL, "an element of a reproducible reduction is folded in another tree than the canonical one")      \
     F(EARLY, "a rank leaves a barrier that some rank has not entered")                                               \
     F(OUT_OF_MEMORY, "the prover itself ran out of memory")
 
@@ -51,7 +52,8 @@ bool prove_build(const struct tt_alg *alg, const struct tt_shape *s, struct tt_p
 void prove_free(struct tt_plan **plans, int size);
 
 /* The proof, of any sealed plans. Element i of rank r's contribution is the symbol r[i]; results must be what the
- * collective promises, in rank order unless s->commutes, with the same tree of operations on every rank. A send
+ * collective promises, in rank order unless s->commutes, with the same tree of operations on every rank; and with the
+ * canonical tree of pieces.h, which knows of nothing but the number of ranks, if s->reproducible. A send
  * completes only when its receive is posted. Reads nothing but its arguments; frees nothing. */
 bool prove_plans(struct tt_plan *const *plans, const struct tt_shape *s, struct prove_verdict *v);
 

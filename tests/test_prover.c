@@ -231,7 +231,7 @@ static void prove_algorithm(const struct tt_alg *alg)
 {
     tally.algorithms++;
     for (int size = 1; size <= PROVE_MAX_RANKS; size++) {
-        struct tt_shape s = {.coll = alg->coll, .size = size, .unit = 1};
+        struct tt_shape s = {.coll = alg->coll, .size = size, .unit = 1, .reproducible = alg->canonical};
         int64_t counts[] = {0, 1, size - 1, size, size + 1, PRIME};
         const int n = only_uneven(s.coll) ? 0 : s.coll == TT_COLL_barrier ? 1 : distinct(counts, 6);
 

@@ -314,6 +314,29 @@ START_TEST(what_cannot_serve_says_why)
 }
 END_TEST
 
+/* Rings stand aside, and what runs instead says that the result is reproducible. */
+START_TEST(reproducible_is_said)
+{
+    json_t *all;
+
+    expect_status(0, "TUTTI_REPRODUCIBLE=1 @ explain allreduce -n 4 --bytes 64M");
+    expect_said("on 4 ranks, reproducible\n");
+    expect_said("ring               cannot serve this: it folds in an order that depends on the size or place, and "
+                "TUTTI_REPRODUCIBLE=1");
+    expect_said("* halving");
+    expect_said("; reproducible); TUTTI_ALLREDUCE=NAME pins another");
+    expect_status(0, "TUTTI_REPRODUCIBLE=1 TUTTI_ALLREDUCE=ring @ explain allreduce -n 6 --bytes 64M");
+    expect_said("* direct");
+    expect_said("pinned ring is not feasible: it folds in an order");
+    all = explain("allreduce -n 4");
+    ck_assert(json_is_false(json_object_get(all, "reproducible")));
+    json_decref(all);
+    expect_status(0, "TUTTI_REPRODUCIBLE=1 @ explain allgather -n 4 --bytes 64M");
+    expect_said("* ring");
+    expect_count("reproducible", 0);
+}
+END_TEST
+
 START_TEST(the_choice_is_marked_and_can_be_pinned)
 {
     expect_status(0, "TUTTI_ALLREDUCE=native @ explain allreduce");
@@ -528,6 +551,7 @@ static TCase *explain_case(void)
 
     tcase_add_loop_test(all, ring_costs_what_the_textbook_says, 0, 6);
     tcase_add_test(all, what_cannot_serve_says_why);
+    tcase_add_test(all, reproducible_is_said);
     tcase_add_test(all, the_choice_is_marked_and_can_be_pinned);
     tcase_add_test(all, sizes_mean_what_people_mean);
     return all;
