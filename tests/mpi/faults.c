@@ -33,11 +33,16 @@ static void check_words(int error, const char *collective, const char *cause)
 
 /* ---- calls ---- */
 
+static struct tt_call arguments(const struct row *row, int n)
+{
+    return row_call(row, n, MPI_DOUBLE, row->traits & TT_NEIGHBOURS ? ring : MPI_COMM_WORLD, false);
+}
+
 /* n doubles in each block; every rank's are its rank + 1. */
 static struct tt_call call_of(const struct row *row, int n)
 {
     const size_t bytes = sizeof(double) * (size_t)n * (size_t)test_size;
-    struct tt_call c = row_call(row, n, MPI_DOUBLE, row->traits & TT_NEIGHBOURS ? ring : MPI_COMM_WORLD, false);
+    struct tt_call c = arguments(row, n);
 
     for (int i = 0; i < n * test_size; i++)
         host[i] = test_rank + 1;
@@ -178,7 +183,7 @@ static void check_all_on_host(void)
     for (int i = 0; i < 8 * test_size; i++)
         out[i] = test_rank + 1;
     for (int r = 0; r < NROWS; r++) {
-        struct tt_call c = call_of(&rows[r], 8);
+        struct tt_call c = arguments(&rows[r], 8);
 
         c.send.buf = out;
         c.recv.out = in;
