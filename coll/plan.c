@@ -499,9 +499,15 @@ struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s
     return seal(p);
 }
 
+struct tt_plan *tt_plan_hold(struct tt_plan *p)
+{
+    atomic_fetch_add(&p->holders, 1);
+    return p;
+}
+
 void tt_plan_free(struct tt_plan *p)
 {
-    if (!p)
+    if (!p || atomic_fetch_sub(&p->holders, 1) > 0)
         return;
     builder_free(p);
     free(p->steps);

@@ -6,6 +6,10 @@ AC_DEFUN([TT_MPI], [
 AC_CHECK_FUNC([MPI_Init], [], [AC_MSG_ERROR([$CC does not link MPI programs: say CC=mpicc, or mpicc.mpich, or mpicc.openmpi])])
 AC_CHECK_FUNC([MPI_Allreduce_c], [tt_large_count=yes], [tt_large_count=no])
 AM_CONDITIONAL([LARGE_COUNT], [test $tt_large_count = yes])
+AC_CHECK_FUNC([MPI_Allreduce_init], [tt_persistent=yes], [tt_persistent=no])
+AM_CONDITIONAL([PERSISTENT], [test $tt_persistent = yes])
+AC_CHECK_FUNC([MPI_Allreduce_init_c], [tt_persistent_large=yes], [tt_persistent_large=no])
+AM_CONDITIONAL([PERSISTENT_LARGE], [test $tt_persistent_large = yes])
 AC_MSG_CHECKING([which MPI it is])
 tt_mpi=unknown
 AC_PREPROC_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
@@ -23,6 +27,7 @@ tt_mpicc=`AS_ECHO(["$CC"]) | $SED 's/ .*//'`
 AC_PATH_PROGS([MPIEXEC], [`AS_ECHO(["$tt_mpicc"]) | $SED 's/mpicc/mpiexec/'` mpiexec], [mpiexec])
 tt_mpi="$tt_mpi ($CC, $MPIEXEC)"
 AS_IF([test $tt_large_count = no], [tt_mpi="$tt_mpi, without the MPI-4 _c calls"])
+AS_IF([test $tt_persistent = no], [tt_mpi="$tt_mpi, without persistent collectives"])
 ])
 
 # nvcc, for the kernels. The host code needs neither nvcc nor cuda.h.
