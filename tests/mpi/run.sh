@@ -89,7 +89,12 @@ refuses()
 
 run_collectives() { passes 7 "" collectives; }
 run_cells() { passes 4 "" cells; }
-run_p2p() { passes 2 "" p2p; }
+run_p2p()
+{
+    passes 2 "" p2p
+    passes 2 "" p2p_requests
+    passes 2 "" p2p_requests wait
+}
 run_types() { passes 5 "" types; }
 run_errors() { passes 2 "" errors; }
 run_faults()
