@@ -7,10 +7,10 @@
 #include "coll/image.h"
 
 #include <limits.h>
-#include <string.h>
 
 #include "coll/config.h"
 #include "coll/exec.h"
+#include "coll/flat.h"
 #include "coll/job.h"
 
 /* ---- elements ---- */
@@ -102,113 +102,118 @@ const char *tt_elements_settle(const struct tt_elements *e)
 
 /* ---- gaps ---- */
 
-static const char cannot_pack[] = "the MPI below could not pack or unpack the datatype";
-
-typedef int pack_call(char *elements, int n, MPI_Datatype type, char *packed, int bytes, int *at);
-
-static int pack_some(char *elements, int n, MPI_Datatype type, char *packed, int bytes, int *at)
-{
-    return PMPI_Pack(elements, n, type, packed, bytes, at, tt_quiet_self());
-}
-
-static int unpack_some(char *elements, int n, MPI_Datatype type, char *packed, int bytes, int *at)
-{
-    return PMPI_Unpack(packed, bytes, at, elements, n, type, tt_quiet_self());
-}
-
-/* The first n elements, the first of which is at `elements`; in pieces, since PMPI_Pack counts bytes in an int. */
-static const char *pack_all(pack_call *call, const struct tt_elements *e, MPI_Count n, char *elements, char *packed)
-{
-    const MPI_Count most = e->layout.size < 1 << 30 ? (MPI_Count)((1 << 30) / e->layout.size) : 1;
-
-    for (MPI_Count i = 0; i < n; i += most) {
-        const MPI_Count some = n - i < most ? n - i : most;
-        const size_t bytes = (size_t)some * e->layout.size;
-        int at = 0;
-
-        if (bytes > INT_MAX || call(tt_away(elements, i * e->layout.extent), (int)some, e->type,
-                                    packed + (size_t)i * e->layout.size, (int)bytes, &at) != MPI_SUCCESS)
-            return cannot_pack;
-    }
-    return NULL;
-}
-
-/* The host's copy of all that the first n elements span, gaps and all; the elements themselves, if they are there.
- * Extents may be negative. */
-struct span {
-    char *device, *host; /* the first byte of either; host: NULL where there is no copy */
-    size_t bytes;
-    char *element; /* where element 0 is on the host */
+/* Elements with gaps are packed where they live, into a block there; on the host, into where they are wanted. */
+struct work {
+    const struct tt_elements *e;
+    char *block; /* NULL on the host */
+    const char *why;
 };
 
-static const char *span_fetch(struct span *s, const struct tt_elements *e, MPI_Count n)
+static struct work work_begin(const struct tt_elements *e, size_t bytes)
 {
-    struct tt_place *host = tt_host_place();
-    const MPI_Aint first = tt_elements_span(e, n, &s->bytes);
+    struct work w = {.e = e};
 
-    s->host = NULL;
-    s->element = e->buf;
-    if (!e->on_device)
-        return NULL;
-    s->device = tt_away(e->buf, first);
-    s->host = host->dev->take(host, s->bytes);
-    s->element = tt_away(s->host, -first);
-    return s->host ? tt_copy_now(e->place, s->host, s->device, s->bytes) : tt_fault();
+    if (!e->layout.runs)
+        w.why = "out of host memory for the datatype's pieces";
+    else if (e->place->dev->enter(e->place))
+        w.why = tt_fault();
+    else if (e->on_device && !(w.block = e->place->dev->take(e->place, bytes))) {
+        w.why = tt_fault();
+        e->place->dev->leave(e->place);
+    }
+    return w;
 }
 
-static const char *span_return(const struct span *s, const struct tt_elements *e)
+static const char *work_end(struct work *w)
 {
-    return s->host ? tt_copy_now(e->place, s->device, s->host, s->bytes) : NULL;
+    struct tt_place *place = w->e->place;
+    const char *late = tt_drain(place);
+
+    place->dev->leave(place);
+    place->dev->give(place, w->block);
+    return w->why ? w->why : late;
 }
 
-static void span_drop(struct span *s)
+/* Each of these is queued behind the one before, and not at all once one has failed. */
+static void pack(struct work *w, const char *from, MPI_Count n, char *packed)
 {
-    tt_host_place()->dev->give(tt_host_place(), s->host);
+    struct tt_place *place = w->e->place;
+
+    if (!w->why && n > 0 && place->dev->pack(place, TT_WITHIN, w->e->layout.runs, n, from, packed))
+        w->why = tt_fault();
+}
+
+static void unpack(struct work *w, char *to, MPI_Count n, const char *packed)
+{
+    struct tt_place *place = w->e->place;
+
+    if (!w->why && n > 0 && place->dev->unpack(place, TT_WITHIN, w->e->layout.runs, n, to, packed))
+        w->why = tt_fault();
+}
+
+static void copy(struct work *w, char *to, const char *from, size_t bytes)
+{
+    struct tt_place *place = w->e->place;
+
+    if (!w->why && bytes > 0 && place->dev->copy(place, TT_WITHIN, to, from, bytes))
+        w->why = tt_fault();
 }
 
 static const char *read_gapped(const struct tt_elements *e, char *packed)
 {
-    struct span s;
-    const char *why = span_fetch(&s, e, e->count);
+    const size_t bytes = tt_elements_bytes(e);
+    struct work w = work_begin(e, bytes);
 
-    if (!why)
-        why = pack_all(pack_some, e, e->count, s.element, packed);
-    span_drop(&s);
-    return why;
+    if (w.why)
+        return w.why;
+    pack(&w, e->buf, e->count, w.block ? w.block : packed);
+    if (w.block)
+        copy(&w, packed, w.block, bytes);
+    return work_end(&w);
 }
 
-/* An element of which only the first bytes have come: the rest of it stays what it was. */
+/* Of an element of which only the first bytes have come the others are read before, and written as they were. */
 static const char *write_part(const struct tt_elements *e, char *element, const char *packed, size_t bytes)
 {
     struct tt_place *host = tt_host_place();
-    char *whole = host->dev->take(host, e->layout.size);
-    const char *why;
+    struct work w = work_begin(e, e->layout.size);
+    char *own = NULL, *whole = w.block;
 
+    if (w.why)
+        return w.why;
     if (!whole)
-        return tt_fault();
-    why = pack_all(pack_some, e, 1, element, whole);
-    memcpy(whole, packed, bytes);
-    if (!why)
-        why = pack_all(unpack_some, e, 1, element, whole);
-    host->dev->give(host, whole);
-    return why;
+        whole = own = host->dev->take(host, e->layout.size);
+    if (!whole)
+        w.why = tt_fault();
+    pack(&w, element, 1, whole);
+    copy(&w, whole, packed, bytes);
+    unpack(&w, element, 1, whole);
+    host->dev->give(host, own);
+    return work_end(&w);
+}
+
+static const char *write_whole(const struct tt_elements *e, MPI_Count n, const char *packed)
+{
+    const size_t bytes = (size_t)n * e->layout.size;
+    struct work w = work_begin(e, bytes);
+
+    if (w.why)
+        return w.why;
+    if (w.block)
+        copy(&w, w.block, packed, bytes);
+    unpack(&w, e->buf, n, w.block ? w.block : packed);
+    return work_end(&w);
 }
 
 static const char *write_gapped(const struct tt_elements *e, const char *packed, size_t bytes)
 {
     const MPI_Count whole = (MPI_Count)(bytes / e->layout.size);
     const size_t rest = bytes % e->layout.size;
-    struct span s;
-    const char *why = span_fetch(&s, e, whole + (rest > 0));
+    const char *why = whole > 0 ? write_whole(e, whole, packed) : NULL;
 
-    if (!why)
-        why = pack_all(unpack_some, e, whole, s.element, (char *)packed);
-    if (!why && rest > 0)
-        why = write_part(e, tt_away(s.element, whole * e->layout.extent), packed + (bytes - rest), rest);
-    if (!why)
-        why = span_return(&s, e);
-    span_drop(&s);
-    return why;
+    if (why || rest == 0)
+        return why;
+    return write_part(e, tt_away(e->buf, whole * e->layout.extent), packed + (bytes - rest), rest);
 }
 
 const char *tt_elements_read(const struct tt_elements *e, char *packed)
@@ -265,6 +270,7 @@ const char *tt_image_open(struct tt_image *image, const struct tt_elements *of)
     struct tt_place *place = of->place;
 
     *image = (struct tt_image){.of = *of, .count = of->count, .type = of->type};
+    tt_flat_hold(of->layout.runs); /* the user may free the type before the message has come */
     if (place->dev->enter(place))
         return tt_fault();
     image->packed = place->dev->take_pinned(place, tt_elements_bytes(of));
@@ -290,6 +296,6 @@ void tt_image_close(struct tt_image *image)
         image->of.place->dev->give(image->of.place, image->packed);
     if (image->made)
         PMPI_Type_free(&image->type);
-    image->packed = NULL;
-    image->made = false;
+    tt_flat_drop(image->of.layout.runs);
+    *image = (struct tt_image){0};
 }
