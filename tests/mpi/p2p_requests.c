@@ -326,6 +326,41 @@ static void try_columns(enum memory memory)
     region_free(&r);
 }
 
+/* A datatype may be freed while a message that it describes is under way. */
+static void try_freed_type(enum memory memory, bool persistent)
+{
+    static int blank[2 * SMALL], want[2 * SMALL], data[SMALL];
+    struct region r;
+    MPI_Datatype type;
+    MPI_Request request;
+
+    test_now("a datatype that is freed before its %s message comes, %s memory", persistent ? "persistent" : "",
+             memory_names[memory]);
+    region_make(&r, memory, sizeof blank);
+    region_set(&r, 0, blank, sizeof blank);
+    PMPI_Type_vector(SMALL, 1, 2, MPI_INT, &type);
+    PMPI_Type_commit(&type);
+    test_success((persistent ? MPI_Recv_init : MPI_Irecv)(r.at, 1, type, test_rank, TAG, MPI_COMM_WORLD, &request));
+    PMPI_Type_free(&type);
+    PMPI_Type_vector(2, SMALL, SMALL + 1, MPI_BYTE, &type); /* which may get the same handle */
+    PMPI_Type_commit(&type);
+    fill(data, SMALL, 12);
+    for (int i = 0; i < SMALL; i++)
+        want[2 * i] = data[i];
+    for (int i = 0; i < (persistent ? 2 : 1); i++) {
+        region_set(&r, 0, blank, sizeof blank);
+        if (persistent)
+            test_success(MPI_Start(&request));
+        PMPI_Send(data, SMALL, MPI_INT, test_rank, TAG, MPI_COMM_WORLD);
+        test_success(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        test_check(region_holds(&r, want), "what was received is wrong");
+    }
+    if (persistent)
+        MPI_Request_free(&request);
+    PMPI_Type_free(&type);
+    region_free(&r);
+}
+
 /* By absolute addresses. */
 static void try_bottom(enum memory memory)
 {
@@ -426,12 +461,12 @@ static void check_count(const char *what, unsigned long long counted, unsigned l
     test_check(counted == want, "expected %llu %s, counted %llu", want, what, counted);
 }
 
-static void ping(char *out, char *in)
+static void ping(char *out, char *in, int n, MPI_Datatype type)
 {
     MPI_Request requests[2];
 
-    test_success(MPI_Irecv(in, LARGE, MPI_INT, other, TAG, MPI_COMM_WORLD, &requests[0]));
-    test_success(MPI_Isend(out, LARGE, MPI_INT, other, TAG, MPI_COMM_WORLD, &requests[1]));
+    test_success(MPI_Irecv(in, n, type, other, TAG, MPI_COMM_WORLD, &requests[0]));
+    test_success(MPI_Isend(out, n, type, other, TAG, MPI_COMM_WORLD, &requests[1]));
     test_success(MPI_Waitall(2, requests, no_statuses));
 }
 
@@ -441,11 +476,11 @@ static void try_costs(enum memory memory)
     struct region *out = region_of(memory, LARGE, 1), *in = region_of(memory, LARGE, 0);
     struct simcuda_counters counted;
 
-    ping(out->at, in->at);
+    ping(out->at, in->at, LARGE, MPI_INT);
     test_now("what a message each way costs, %s memory", memory_names[memory]);
     PMPI_Barrier(MPI_COMM_WORLD);
     simulator.reset();
-    ping(out->at, in->at);
+    ping(out->at, in->at, LARGE, MPI_INT);
     simulator.counters(&counted);
     check_count("copies down", counted.copies[SIMCUDA_D2H], staged);
     check_count("copies up", counted.copies[SIMCUDA_H2D], staged);
@@ -461,6 +496,34 @@ static void try_costs(enum memory memory)
     region_drop(in);
 }
 
+/* Every other int: packed by a kernel, so that only the message itself is copied. */
+static void try_costs_of_gaps(void)
+{
+    const unsigned long long bytes = LARGE / 2 * sizeof(int);
+    struct region *out = region_of(DEVICE, LARGE, 1), *in = region_of(DEVICE, LARGE, 0);
+    struct simcuda_counters counted;
+    MPI_Datatype type;
+
+    PMPI_Type_vector(LARGE / 2, 1, 2, MPI_INT, &type);
+    PMPI_Type_commit(&type);
+    ping(out->at, in->at, 1, type);
+    test_now("what a message with gaps each way costs");
+    PMPI_Barrier(MPI_COMM_WORLD);
+    simulator.reset();
+    ping(out->at, in->at, 1, type);
+    simulator.counters(&counted);
+    check_count("launches", counted.launches, 2);
+    check_count("copies down", counted.copies[SIMCUDA_D2H], 1);
+    check_count("copies up", counted.copies[SIMCUDA_H2D], 1);
+    check_count("bytes down", counted.bytes[SIMCUDA_D2H], bytes);
+    check_count("bytes up", counted.bytes[SIMCUDA_H2D], bytes);
+    check_count("allocations", counted.device_allocs + counted.pinned_allocs, 0);
+    check_count("calls that wait for the device", counted.syncs, 0);
+    PMPI_Type_free(&type);
+    region_drop(out);
+    region_drop(in);
+}
+
 static void try_settings(void)
 {
     static const char *const names[] = {"TUTTI_P2P", "TUTTI_MPI_CUDA"}, *const values[] = {"off", "yes"};
@@ -471,7 +534,7 @@ static void try_settings(void)
         test_now("messages from host memory with %s=%s", names[i], values[i]);
         test_set(names[i], values[i]);
         simulator.reset();
-        ping(out->at, in->at);
+        ping(out->at, in->at, LARGE, MPI_INT);
         simulator.counters(&counted);
         check_count("driver calls", counted.calls, 0);
         test_set(names[i], i ? "no" : NULL);
@@ -545,6 +608,8 @@ int main(int argc, char **argv)
             try_cancel((enum memory)m, false);
             try_cancel((enum memory)m, true);
             try_columns((enum memory)m);
+            try_freed_type((enum memory)m, false);
+            try_freed_type((enum memory)m, true);
             try_bottom((enum memory)m);
         }
     try_freed();
@@ -559,6 +624,7 @@ int main(int argc, char **argv)
     if (simulator.counters && test_gpus > 0) {
         try_costs(HOST);
         try_costs(DEVICE);
+        try_costs_of_gaps();
         try_settings();
         try_forced();
         try_broken(argc > 1 && strcmp(argv[1], "wait") == 0);
