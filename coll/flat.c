@@ -18,54 +18,9 @@
 
 /* ---- a list of runs that grows ---- */
 
-struct list {
-    struct tt_run *run;
-    int64_t n, room;
-};
-
-static void list_end(struct list *l)
+static int append(struct tt_run_list *l, const struct tt_run *r)
 {
-    free(l->run);
-    *l = (struct list){NULL, 0, 0};
-}
-
-static int push(struct list *l, const struct tt_run *r)
-{
-    if (l->n == l->room) {
-        const int64_t room = l->room ? 2 * l->room : 4;
-        struct tt_run *run = realloc(l->run, (size_t)room * sizeof *run);
-
-        if (!run)
-            return MPI_ERR_NO_MEM;
-        l->run = run;
-        l->room = room;
-    }
-    l->run[l->n++] = *r;
-    return MPI_SUCCESS;
-}
-
-/* Can r be told as more rows of last? Where both are one row, any distance will do. */
-static bool continues(const struct tt_run *last, const struct tt_run *r)
-{
-    const int64_t stride = last->n > 1 ? last->stride : r->n > 1 ? r->stride : r->at - last->at;
-
-    return last->length == r->length && r->at == last->at + last->n * stride && (r->n == 1 || r->stride == stride);
-}
-
-static int append(struct list *l, const struct tt_run *r)
-{
-    struct tt_run *last = l->n ? &l->run[l->n - 1] : NULL;
-
-    if (last && last->n == 1 && r->n == 1 && r->at == last->at + last->length) {
-        last->length += r->length;
-        return MPI_SUCCESS;
-    }
-    if (last && continues(last, r)) {
-        last->stride = last->n > 1 ? last->stride : r->at - last->at;
-        last->n += r->n;
-        return MPI_SUCCESS;
-    }
-    return push(l, r);
+    return tt_run_list_add(l, r) ? MPI_ERR_NO_MEM : MPI_SUCCESS;
 }
 
 /* n copies of one run that make one run: true, and they are in r. */
@@ -85,7 +40,7 @@ static bool multiply(struct tt_run *r, int64_t n, int64_t step)
 }
 
 /* Adds n copies of what is in `from`, the first `at` bytes away and each a step from the one before. */
-static int repeat(struct list *l, const struct list *from, int64_t at, int64_t n, int64_t step)
+static int repeat(struct tt_run_list *l, const struct tt_run_list *from, int64_t at, int64_t n, int64_t step)
 {
     struct tt_run all = from->n == 1 ? from->run[0] : (struct tt_run){0};
     int error = MPI_SUCCESS;
@@ -115,14 +70,14 @@ static int repeat(struct list *l, const struct list *from, int64_t at, int64_t n
     ROW(MPI_SHORT_INT, short)                                                                                          \
     ROW(MPI_LONG_DOUBLE_INT, long double)
 
-static int flatten_pair(struct list *l, int64_t bytes, int64_t index)
+static int flatten_pair(struct tt_run_list *l, int64_t bytes, int64_t index)
 {
     int error = append(l, &(struct tt_run){.at = 0, .length = bytes, .n = 1});
 
     return error ? error : append(l, &(struct tt_run){.at = index, .length = sizeof(int), .n = 1});
 }
 
-static int flatten_named(struct list *l, MPI_Datatype type)
+static int flatten_named(struct tt_run_list *l, MPI_Datatype type)
 {
     MPI_Count size;
     const int error = PMPI_Type_size_x(type, &size);
@@ -144,13 +99,13 @@ static int flatten_named(struct list *l, MPI_Datatype type)
 
 /* ---- constructors ---- */
 
-static int flatten(struct list *l, MPI_Datatype type);
+static int flatten(struct tt_run_list *l, MPI_Datatype type);
 
 /* What a constructor was given. old and extent: of its one older type; a struct has several. */
 struct given {
     const struct tt_contents *c;
     const int64_t *number;
-    struct list old;
+    struct tt_run_list old;
     int64_t extent;
 };
 
@@ -163,40 +118,40 @@ static int extent_of(MPI_Datatype type, int64_t *extent)
     return error;
 }
 
-static int same(struct list *l, const struct given *g)
+static int same(struct tt_run_list *l, const struct given *g)
 {
     return repeat(l, &g->old, 0, 1, 0);
 }
 
-static int contiguous(struct list *l, const struct given *g)
+static int contiguous(struct tt_run_list *l, const struct given *g)
 {
     return repeat(l, &g->old, 0, g->number[0], g->extent);
 }
 
 /* Count, block length, and a stride that is so many units. */
-static int strided(struct list *l, const struct given *g, int64_t unit)
+static int strided(struct tt_run_list *l, const struct given *g, int64_t unit)
 {
-    struct list block = {NULL, 0, 0};
+    struct tt_run_list block = {NULL, 0, 0};
     int error = repeat(&block, &g->old, 0, g->number[1], g->extent);
 
     if (error == MPI_SUCCESS)
         error = repeat(l, &block, 0, g->number[0], g->number[2] * unit);
-    list_end(&block);
+    tt_run_list_end(&block);
     return error;
 }
 
-static int vector(struct list *l, const struct given *g)
+static int vector(struct tt_run_list *l, const struct given *g)
 {
     return strided(l, g, g->extent);
 }
 
-static int hvector(struct list *l, const struct given *g)
+static int hvector(struct tt_run_list *l, const struct given *g)
 {
     return strided(l, g, 1);
 }
 
 /* Count, lengths, displacements in units; or with one length for all, which stays where it is. */
-static int placed(struct list *l, const struct given *g, int64_t unit, bool one_length)
+static int placed(struct tt_run_list *l, const struct given *g, int64_t unit, bool one_length)
 {
     const int64_t n = g->number[0], *length = &g->number[1], *at = length + (one_length ? 1 : n);
     int error = MPI_SUCCESS;
@@ -206,33 +161,33 @@ static int placed(struct list *l, const struct given *g, int64_t unit, bool one_
     return error;
 }
 
-static int indexed(struct list *l, const struct given *g)
+static int indexed(struct tt_run_list *l, const struct given *g)
 {
     return placed(l, g, g->extent, false);
 }
 
-static int hindexed(struct list *l, const struct given *g)
+static int hindexed(struct tt_run_list *l, const struct given *g)
 {
     return placed(l, g, 1, false);
 }
 
-static int indexed_block(struct list *l, const struct given *g)
+static int indexed_block(struct tt_run_list *l, const struct given *g)
 {
     return placed(l, g, g->extent, true);
 }
 
-static int hindexed_block(struct list *l, const struct given *g)
+static int hindexed_block(struct tt_run_list *l, const struct given *g)
 {
     return placed(l, g, 1, true);
 }
 
-static int structure(struct list *l, const struct given *g)
+static int structure(struct tt_run_list *l, const struct given *g)
 {
     const int64_t n = g->number[0], *length = &g->number[1], *at = length + n;
     int error = MPI_SUCCESS;
 
     for (int64_t i = 0; i < n && error == MPI_SUCCESS; i++) {
-        struct list field = {NULL, 0, 0};
+        struct tt_run_list field = {NULL, 0, 0};
         int64_t extent = 0;
 
         error = extent_of(g->c->types[i], &extent);
@@ -240,7 +195,7 @@ static int structure(struct list *l, const struct given *g)
             error = flatten(&field, g->c->types[i]);
         if (error == MPI_SUCCESS)
             error = repeat(l, &field, at[i], length[i], extent);
-        list_end(&field);
+        tt_run_list_end(&field);
     }
     return error;
 }
@@ -254,7 +209,7 @@ struct dimension {
 };
 
 /* Whole lines of what the inner dimensions made become entries of the next. */
-static int add_dimension(struct list *l, const struct list *inner, const struct dimension *d, int64_t bytes)
+static int add_dimension(struct tt_run_list *l, const struct tt_run_list *inner, const struct dimension *d, int64_t bytes)
 {
     int error = MPI_SUCCESS;
 
@@ -267,29 +222,29 @@ static int add_dimension(struct list *l, const struct list *inner, const struct 
 }
 
 /* dims: the one whose entries are next to each other comes last in MPI_ORDER_C, else first. */
-static int array(struct list *l, const struct given *g, const struct dimension *dims, int64_t n, bool c_order)
+static int array(struct tt_run_list *l, const struct given *g, const struct dimension *dims, int64_t n, bool c_order)
 {
-    struct list inner = {NULL, 0, 0};
+    struct tt_run_list inner = {NULL, 0, 0};
     int64_t bytes = g->extent;
     int error = repeat(&inner, &g->old, 0, 1, 0);
 
     for (int64_t i = 0; i < n && error == MPI_SUCCESS; i++) {
         const struct dimension *d = &dims[c_order ? n - 1 - i : i];
-        struct list outer = {NULL, 0, 0};
+        struct tt_run_list outer = {NULL, 0, 0};
 
         error = add_dimension(&outer, &inner, d, bytes);
         bytes *= d->size;
-        list_end(&inner);
+        tt_run_list_end(&inner);
         inner = outer;
     }
     if (error == MPI_SUCCESS)
         error = repeat(l, &inner, 0, 1, 0);
-    list_end(&inner);
+    tt_run_list_end(&inner);
     return error;
 }
 
 /* ndims, sizes, subsizes, starts, order; or with large counts: ndims, order, sizes, subsizes, starts. */
-static int subarray(struct list *l, const struct given *g)
+static int subarray(struct tt_run_list *l, const struct given *g)
 {
     const int64_t n = g->number[0], *size = &g->number[g->c->large ? 2 : 1];
     const int64_t order = g->number[g->c->large ? 1 : 1 + 3 * n];
@@ -319,7 +274,7 @@ static struct dimension share(int64_t size, int64_t distribution, int64_t argume
 
 /* size, rank, ndims, global sizes, distributions, arguments, process grid, order; large global sizes are last. The
  * grid's last coordinate changes first, whatever the order of the array. */
-static int darray(struct list *l, const struct given *g)
+static int darray(struct tt_run_list *l, const struct given *g)
 {
     const int64_t n = g->number[2], *size = g->c->large ? &g->number[4 + 3 * n] : &g->number[3];
     const int64_t *distribution = g->c->large ? &g->number[3] : &g->number[3 + n];
@@ -368,7 +323,7 @@ static int darray(struct list *l, const struct given *g)
 
 static const struct constructor {
     int combiner;
-    int (*flatten)(struct list *l, const struct given *g);
+    int (*flatten)(struct tt_run_list *l, const struct given *g);
 } constructors[] = {
 #define ROW(combiner, function) {combiner, function},
     COMBINERS(ROW)};
@@ -381,7 +336,7 @@ static const struct constructor *constructor_of(int combiner)
     return NULL;
 }
 
-static int construct(struct list *l, const struct constructor *how, const struct tt_contents *c)
+static int construct(struct tt_run_list *l, const struct constructor *how, const struct tt_contents *c)
 {
     struct given g = {.c = c, .number = c->numbers};
     int error = MPI_SUCCESS;
@@ -393,11 +348,11 @@ static int construct(struct list *l, const struct constructor *how, const struct
     }
     if (error == MPI_SUCCESS)
         error = how->flatten(l, &g);
-    list_end(&g.old);
+    tt_run_list_end(&g.old);
     return error;
 }
 
-static int flatten(struct list *l, MPI_Datatype type)
+static int flatten(struct tt_run_list *l, MPI_Datatype type)
 {
     struct tt_contents c;
     int error = tt_contents_get(type, &c);
@@ -426,7 +381,7 @@ static int check_size(MPI_Datatype type, const struct tt_runs *runs)
     return error != MPI_SUCCESS ? error : size == runs->size ? MPI_SUCCESS : MPI_ERR_INTERN;
 }
 
-static int keep(MPI_Datatype type, const struct list *l, const struct tt_runs **runs)
+static int keep(MPI_Datatype type, const struct tt_run_list *l, const struct tt_runs **runs)
 {
     static atomic_ullong ids;
     struct flat *f = malloc(sizeof *f + (size_t)l->n * sizeof f->run[0]);
@@ -449,7 +404,7 @@ static int keep(MPI_Datatype type, const struct list *l, const struct tt_runs **
 
 int tt_flat_make(MPI_Datatype type, const struct tt_runs **runs)
 {
-    struct list l = {NULL, 0, 0};
+    struct tt_run_list l = {NULL, 0, 0};
     int error = flatten(&l, type);
 
     *runs = NULL;
@@ -457,7 +412,7 @@ int tt_flat_make(MPI_Datatype type, const struct tt_runs **runs)
         error = keep(type, &l, runs);
     if (error != MPI_SUCCESS)
         *runs = NULL;
-    list_end(&l);
+    tt_run_list_end(&l);
     return error;
 }
 

@@ -130,11 +130,21 @@ struct known {
 };
 
 static struct known *all_known;
-static pthread_mutex_t knowing = PTHREAD_MUTEX_INITIALIZER;
+/* Recursive: flattening gives back inner types, whose attributes may go then. */
+static pthread_mutex_t knowing = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static atomic_int known_key = MPI_KEYVAL_INVALID;
 static atomic_bool closed; /* types may still be there, with attributes that point at nothing */
 
-/* With the lock held. */
+/* Both with the lock held. */
+static void remember(struct known *k)
+{
+    k->next = all_known;
+    k->link = &all_known;
+    if (k->next)
+        k->next->link = &k->next;
+    all_known = k;
+}
+
 static void forget(struct known *k)
 {
     *k->link = k->next;
@@ -156,6 +166,28 @@ static int on_type_freed(MPI_Datatype type, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+/* A duplicate has the same runs, and they live as long as any of the two: a call under way holds its datatypes so. */
+static int on_type_duplicated(MPI_Datatype type, int key, void *extra, void *value, void *copy, int *copied)
+{
+    struct known *k = malloc(sizeof *k);
+
+    (void)type;
+    (void)key;
+    (void)extra;
+    pthread_mutex_lock(&knowing);
+    *copied = k && !closed;
+    if (*copied) {
+        k->layout = ((const struct known *)value)->layout;
+        tt_flat_hold(k->layout.runs);
+        remember(k);
+        *(struct known **)copy = k;
+    }
+    pthread_mutex_unlock(&knowing);
+    if (!*copied)
+        free(k);
+    return MPI_SUCCESS;
+}
+
 static const struct known *known_of(MPI_Datatype type)
 {
     struct known *k = NULL;
@@ -172,18 +204,14 @@ static int attach(MPI_Datatype type, struct known *k)
     int error = MPI_SUCCESS, key = known_key;
 
     if (key == MPI_KEYVAL_INVALID)
-        error = PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, on_type_freed, &key, NULL);
+        error = PMPI_Type_create_keyval(on_type_duplicated, on_type_freed, &key, NULL);
     if (error != MPI_SUCCESS)
         return error;
     known_key = key;
     error = PMPI_Type_set_attr(type, key, k);
     if (error != MPI_SUCCESS)
         return error;
-    k->next = all_known;
-    k->link = &all_known;
-    if (k->next)
-        k->next->link = &k->next;
-    all_known = k;
+    remember(k);
     return MPI_SUCCESS;
 }
 

@@ -40,6 +40,9 @@ bool tt_driver_present(void);
 /* The last failure in this thread, as words: "cuMemAlloc of 4096 bytes: out of memory (CUDA_ERROR_OUT_OF_MEMORY)". */
 const char *tt_fault(void);
 
+/* Notes a failure for tt_fault(). Returns -1. */
+int tt_fault_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 struct tt_place; /* memory of one kind reachable together: the host, or one CUDA context */
 
 /* Queues are in order within themselves and concurrent among each other; enum tt_flow of every lane. */

@@ -3,6 +3,7 @@
  * by a call, which is what a column of a matrix lives on; longer ones by memcpy. */
 #include "cuda/runs.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void tt_runs_sum(struct tt_runs *runs, struct tt_run *run)
@@ -21,6 +22,55 @@ void tt_runs_sum(struct tt_runs *runs, struct tt_run *run)
         runs->high = i == 0 || high + run[i].length > runs->high ? high + run[i].length : runs->high;
     }
 }
+
+/* ---- lists ---- */
+
+static int push(struct tt_run_list *l, const struct tt_run *r)
+{
+    if (l->n == l->room) {
+        const int64_t room = l->room ? 2 * l->room : 4;
+        struct tt_run *run = realloc(l->run, (size_t)room * sizeof *run);
+
+        if (!run)
+            return -1;
+        l->run = run;
+        l->room = room;
+    }
+    l->run[l->n++] = *r;
+    return 0;
+}
+
+/* Can r be told as more rows of last? Where both are one row, any distance will do. */
+static bool continues(const struct tt_run *last, const struct tt_run *r)
+{
+    const int64_t stride = last->n > 1 ? last->stride : r->n > 1 ? r->stride : r->at - last->at;
+
+    return last->length == r->length && r->at == last->at + last->n * stride && (r->n == 1 || r->stride == stride);
+}
+
+int tt_run_list_add(struct tt_run_list *l, const struct tt_run *r)
+{
+    struct tt_run *last = l->n ? &l->run[l->n - 1] : NULL;
+
+    if (last && last->n == 1 && r->n == 1 && r->at == last->at + last->length) {
+        last->length += r->length;
+        return 0;
+    }
+    if (last && continues(last, r)) {
+        last->stride = last->n > 1 ? last->stride : r->at - last->at;
+        last->n += r->n;
+        return 0;
+    }
+    return push(l, r);
+}
+
+void tt_run_list_end(struct tt_run_list *l)
+{
+    free(l->run);
+    *l = (struct tt_run_list){NULL, 0, 0};
+}
+
+/* ---- elements seen as one ---- */
 
 bool tt_runs_join(const struct tt_runs *runs, int64_t count, struct tt_run *one)
 {

@@ -30,6 +30,16 @@ struct tt_runs {
 /* Fills in before, size, low, high and bits. run may be changed until then. */
 void tt_runs_sum(struct tt_runs *runs, struct tt_run *run);
 
+/* A list that grows, for who makes runs. Zeros are an empty one. */
+struct tt_run_list {
+    struct tt_run *run;
+    int64_t n, room;
+};
+
+/* Adds a run behind the others, or to the last one, if the two make one. 0, or -1 if there is no memory. */
+int tt_run_list_add(struct tt_run_list *l, const struct tt_run *r);
+void tt_run_list_end(struct tt_run_list *l);
+
 /* count elements seen as one, if they are one strided run: then true, and *one is it. */
 bool tt_runs_join(const struct tt_runs *runs, int64_t count, struct tt_run *one);
 
