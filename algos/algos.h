@@ -6,8 +6,9 @@
  * it, pricing it, drawing it, staging it through pinned memory) is done to the plan by others.
  *
  * All lengths and offsets are in elements. For a reduction an element is one item of the datatype; for
- * a collective that only moves data it is a run of bytes, chosen from the total size alone, because
- * ranks may use different datatypes with equal signatures. */
+ * a collective that only moves data it is a run of bytes, chosen from sizes that all ranks know, because
+ * ranks may use different datatypes with equal signatures. Blocks lie one behind the other, in rank order; where the
+ * user has them is not a plan's business. */
 #ifndef TT_ALGOS_H
 #define TT_ALGOS_H
 
@@ -33,29 +34,42 @@ struct tt_loc {
     int64_t at;
 };
 
-/* What every rank knows about one call. Except for inplace, every field is the same on all ranks; inplace
- * may differ (reduce, gather, scatter: root only) and so must not change what goes on the wire.
+/* What a rank knows about one call. Except for inplace and what is called local below, every field is the same on all
+ * ranks; inplace may differ (reduce, gather, scatter: root only). What may differ must not change what goes on the
+ * wire: neither the choice of the algorithm, nor who sends how much to whom in which order.
  *
- *  collective      SEND holds                    RECV holds                       count is
+ *  collective      SEND holds                    RECV holds                       count is         counts is
  *  allreduce       count                         count                            the vector
  *  reduce          count                         count, significant at root only  the vector
- *  reduce_scatter  all blocks, in rank order     own block                        a block, unless counts
+ *  scan            count                         count                            the vector
+ *  exscan          count                         count, not written at rank 0     the vector
+ *  reduce_scatter  all blocks, in rank order     own block                        a block, or 0    of all ranks, or NULL
  *  bcast           not used                      count; the data at root          the vector
  *  allgather       count                         size * count                     a block
+ *  allgatherv      own block                     all blocks, in rank order        0                of all ranks
  *  gather          count                         size * count, at root only       a block
- *  scatter         size * count, at root only    count                            a block
+ *  gatherv         own block                     all blocks, at root only         own block        local: of all ranks
+ *  scatter         size * count, at root only    count                            a block          at root, else NULL
+ *  scatterv        all blocks, at root only      own block                        own block        as of gatherv
  *  alltoall        size * count                  size * count                     a block
- *  barrier         not used                      not used                         0 */
+ *  alltoallv       a block for each rank         a block from each rank           0                local: from each rank
+ *  barrier         not used                      not used                         0
+ *
+ * In an alltoallv the lengths of what is sent are in sends, which is local too, and NULL in place, where what goes to a
+ * rank is as long as what comes from it. The two ends of a message state the same length, or the program is wrong. */
 struct tt_shape {
-    enum tt_coll coll;     /* the family's: reduce_scatter_block is reduce_scatter with counts NULL */
+    enum tt_coll coll;     /* the family's: reduce_scatter_block is reduce_scatter with counts NULL, alltoallw alltoallv */
     int size;              /* number of ranks, p */
     int root;
     bool inplace;          /* this rank passed MPI_IN_PLACE */
     bool commutes;         /* the op is commutative (reductions only) */
+    bool reproducible;     /* reductions: the result may depend on the number of ranks only (TUTTI_REPRODUCIBLE) */
     int64_t count;         /* elements, see above */
-    const int64_t *counts; /* reduce_scatter: elements of each rank's block, or NULL if all have count */
+    const int64_t *counts; /* elements of each rank's block, or NULL where all have count; see above */
+    const int64_t *sends;  /* alltoallv: elements of this rank's block for each rank */
     int64_t segment;       /* elements of one segment of a pipelined algorithm, at least 1 */
-    size_t unit;           /* bytes of one element */
+    size_t unit;           /* bytes of one element; 1 where blocks are local */
+    const int64_t *counts_at, *sends_at; /* set for builders by tt_plan_build alone: what tt_offset() finds there */
 };
 
 struct tt_plan; /* opaque but for these two, which follow the scope: */
@@ -133,11 +147,21 @@ static inline int64_t tt_cut(int64_t n, int p, int i)
     return n / p * i + (i < n % p ? i : n % p);
 }
 
-/* Where rank i's block begins in the concatenation of all blocks, for collectives whose shape is stated in
- * blocks (reduce_scatter, allgather, gather, scatter, alltoall). tt_offset(s, s->size) is the total. */
+/* The length of block i, and where it begins in the concatenation of all, for collectives whose shape is stated in
+ * blocks; tt_offset(s, s->size) is the total. Of an alltoallv, the blocks that arrive; of a gatherv or scatterv, at the
+ * root only. */
+static inline int64_t tt_block(const struct tt_shape *s, int i)
+{
+    return s->counts ? s->counts[i] : s->count;
+}
 int64_t tt_offset(const struct tt_shape *s, int i);
 
-/* Bytes of the vector, or of a block; of the average one where they differ. What "message size" means everywhere. */
+/* The same of the blocks that leave in an alltoallv. */
+int64_t tt_send_block(const struct tt_shape *s, int i);
+int64_t tt_send_offset(const struct tt_shape *s, int i);
+
+/* Bytes of the vector, or of a block; of the average one where they differ. What "message size" means everywhere. 0 where
+ * the lengths are local, since no decision may be made by them. */
 int64_t tt_shape_bytes(const struct tt_shape *s);
 
 /* ---- the row ---- */

@@ -13,7 +13,7 @@
 
 static bool needs_pack(const struct tt_job *job, const struct tt_side *side)
 {
-    return !side->layout.plain && !job->cell;
+    return !side->plain && !job->cell;
 }
 
 /* Is the side on a device, and can a plan work on it there? */
@@ -115,18 +115,26 @@ struct span {
 
 static struct span span_of(const struct tt_side *side)
 {
-    const MPI_Aint last = (MPI_Aint)(side->count - 1) * side->layout.extent;
+    MPI_Aint from = 0, to = 0;
 
-    if (side->count == 0)
-        return (struct span){0, 0};
-    return (struct span){side->layout.true_lb + (last < 0 ? last : 0),
-                         (size_t)((last < 0 ? -last : last) + side->layout.true_extent)};
+    for (int i = 0; i < side->nblocks; i++) {
+        const struct tt_block *b = tt_block_of(side, i);
+        const MPI_Aint last = (MPI_Aint)(b->count - 1) * b->layout.extent;
+        const MPI_Aint low = b->at + b->layout.true_lb + (last < 0 ? last : 0);
+        const MPI_Aint high = b->at + b->layout.true_lb + b->layout.true_extent + (last > 0 ? last : 0);
+
+        if (b->count == 0 || b->layout.size == 0)
+            continue;
+        from = from == to || low < from ? low : from;
+        to = from == to || high > to ? high : to;
+    }
+    return (struct span){from, (size_t)(to - from)};
 }
 
 /* Elements per call of PMPI_Pack, whose sizes are ints. */
-static MPI_Count pack_step(const struct tt_side *side)
+static MPI_Count pack_step(const struct tt_block *block)
 {
-    const MPI_Count fits = (MPI_Count)((1u << 30) / (side->layout.size ? side->layout.size : 1));
+    const MPI_Count fits = (MPI_Count)((1u << 30) / (block->layout.size ? block->layout.size : 1));
 
     return fits > 0 ? fits : 1;
 }
@@ -160,21 +168,34 @@ static int pack_from_bottom(pack_call *call, int n, MPI_Datatype type, char *pac
     return error;
 }
 
-/* elements is where the side's buffer is, or its host copy would begin. */
-static int pack_all(pack_call *call, const struct tt_side *side, char *elements, char *packed, char *why, size_t size)
+static int pack_block(pack_call *call, const struct tt_block *block, char *elements, char *packed, char *why,
+                      size_t size)
 {
-    const MPI_Count step = pack_step(side);
+    const MPI_Count step = pack_step(block);
 
-    for (MPI_Count i = 0; i < side->count; i += step) {
-        const MPI_Count n = side->count - i < step ? side->count - i : step;
-        const size_t bytes = (size_t)n * side->layout.size;
-        char *first = tt_away(elements, i * side->layout.extent), *to = packed + (size_t)i * side->layout.size;
+    for (MPI_Count i = 0; i < block->count; i += step) {
+        const MPI_Count n = block->count - i < step ? block->count - i : step;
+        const size_t bytes = (size_t)n * block->layout.size;
+        char *first = tt_away(elements, i * block->layout.extent), *to = packed + (size_t)i * block->layout.size;
         int at = 0;
-        const int error = first ? call(first, (int)n, side->type, to, (int)bytes, &at)
-                                : pack_from_bottom(call, (int)n, side->type, to, (int)bytes, &at);
+        const int error = first ? call(first, (int)n, block->type, to, (int)bytes, &at)
+                                : pack_from_bottom(call, (int)n, block->type, to, (int)bytes, &at);
 
         if (error != MPI_SUCCESS || (size_t)at != bytes)
             return explain(why, size, "the MPI below could not pack or unpack the datatype");
+    }
+    return 0;
+}
+
+/* elements is where the side's buffer is, or its host copy would begin. */
+static int pack_all(pack_call *call, const struct tt_side *side, char *elements, char *packed, char *why, size_t size)
+{
+    for (int i = 0; i < side->nblocks; i++) {
+        const struct tt_block *b = tt_block_of(side, i);
+
+        if (pack_block(call, b, tt_away(elements, b->at), packed, why, size))
+            return -1;
+        packed += (size_t)b->count * b->layout.size;
     }
     return 0;
 }
@@ -199,7 +220,7 @@ static int host_copy(struct tt_bound *b, const struct tt_side *side, char **at, 
 static int packed_stand_in(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **at, char *why,
                            size_t size)
 {
-    *at = take(b, tt_host_place(), tt_side_bytes(side));
+    *at = take(b, tt_host_place(), side->bytes);
     if (!*at)
         return explain(why, size, tt_fault());
     if (host_copy(b, side, &b->unpacked, why, size))
@@ -220,12 +241,18 @@ static bool recv_is_result(const struct tt_job *job)
     return !((job->row->traits & TT_ONE_BUFFER) && job->is_root);
 }
 
+/* A reduction's side has one block, whose elements are what the cell says, gaps within them and all. */
+static size_t whole_extent(const struct tt_side *side)
+{
+    return (size_t)side->only.count * (size_t)side->only.layout.extent;
+}
+
 /* *at: a copy of the side at home. */
 static int home_stand_in(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **at, char *why,
                          size_t size)
 {
     struct tt_place *from = side->place, *home = b->with.home;
-    const size_t bytes = (size_t)side->count * (size_t)side->layout.extent;
+    const size_t bytes = whole_extent(side);
 
     if (home->dev->enter(home))
         return explain(why, size, tt_fault());
@@ -245,7 +272,7 @@ static int bind_side(struct tt_bound *b, const struct tt_job *job, const struct 
     const bool gapped = needs_pack(job, side);
 
     *at = side->buf;
-    if (!side->significant || tt_side_bytes(side) == 0 || !(gapped || needs_stand_in(job, side, b->with.home)))
+    if (!side->significant || side->bytes == 0 || !(gapped || needs_stand_in(job, side, b->with.home)))
         return 0;
     if ((gapped ? packed_stand_in : home_stand_in)(b, side, holds_data, at, why, size))
         return -1;
@@ -318,7 +345,7 @@ int tt_bound_deliver(struct tt_bound *b, char *why, size_t size)
         return 0;
     if (b->stand_in && !b->gapped)
         return copy_now(side->on_device ? side->place : b->with.home, side->buf, b->stand_in,
-                        (size_t)side->count * (size_t)side->layout.extent, why, size);
+                        whole_extent(side), why, size);
     if (b->stand_in && pack_all(unpack_some, side, b->unpacked, b->stand_in, why, size))
         return -1;
     if (!side->on_device)

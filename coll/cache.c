@@ -12,6 +12,13 @@ static uint64_t mix(uint64_t h, uint64_t value)
     return h ^ h >> 32;
 }
 
+static uint64_t mix_lengths(uint64_t h, const int64_t *n, int size)
+{
+    for (int i = 0; n && i < size; i++)
+        h = mix(h, (uint64_t)n[i]);
+    return h;
+}
+
 static uint64_t hash_of(const struct tt_key *k)
 {
     const struct tt_shape *s = &k->shape;
@@ -21,16 +28,14 @@ static uint64_t hash_of(const struct tt_key *k)
     h = mix(h, (uint64_t)s->count);
     h = mix(h, (uint64_t)s->root << 32 | (uint64_t)s->unit);
     h = mix(h, ((uint64_t)(uintptr_t)k->cell ^ k->generation) + k->foreign);
-    for (int i = 0; s->counts && i < s->size; i++)
-        h = mix(h, (uint64_t)s->counts[i]);
+    h = mix_lengths(h, s->counts, s->size);
+    h = mix_lengths(h, s->sends, s->size);
     return h ? h : 1;
 }
 
-static bool same_counts(const struct tt_shape *a, const struct tt_shape *b)
+static bool same_lengths(const int64_t *a, const int64_t *b, int n)
 {
-    if (!a->counts || !b->counts)
-        return a->counts == b->counts;
-    return memcmp(a->counts, b->counts, (size_t)a->size * sizeof *a->counts) == 0;
+    return a && b ? memcmp(a, b, (size_t)n * sizeof *a) == 0 : a == b;
 }
 
 static bool same_key(const struct tt_key *a, const struct tt_key *b)
@@ -39,8 +44,9 @@ static bool same_key(const struct tt_key *a, const struct tt_key *b)
 
     return a->coll == b->coll && a->cell == b->cell && a->staged == b->staged && a->foreign == b->foreign &&
            a->generation == b->generation && s->coll == t->coll && s->size == t->size && s->root == t->root &&
-           s->inplace == t->inplace && s->commutes == t->commutes && s->count == t->count && s->segment == t->segment &&
-           s->unit == t->unit && same_counts(s, t);
+           s->inplace == t->inplace && s->commutes == t->commutes && s->reproducible == t->reproducible &&
+           s->count == t->count && s->segment == t->segment && s->unit == t->unit &&
+           same_lengths(s->counts, t->counts, s->size) && same_lengths(s->sends, t->sends, s->size);
 }
 
 enum { WAYS = 8, SETS = TT_CACHE_SLOTS / WAYS };
@@ -52,7 +58,7 @@ static struct tt_entry *set_of(const struct tt_cache *cache, uint64_t hash)
 
 static void entry_clear(struct tt_entry *e)
 {
-    free((void *)e->key.shape.counts);
+    free(e->lengths);
     tt_plan_free(e->plan);
     *e = (struct tt_entry){0};
 }
@@ -81,27 +87,36 @@ static struct tt_entry *oldest(struct tt_entry *set)
     return old;
 }
 
+/* Moves an array of the caller's, if there is one, to *room, which moves on. */
+static void own_lengths(const int64_t **n, int64_t **room, int size)
+{
+    if (!*n)
+        return;
+    memcpy(*room, *n, (size_t)size * sizeof **n);
+    *n = *room;
+    *room += size;
+}
+
 struct tt_entry *tt_cache_put(struct tt_cache *cache, const struct tt_key *key, const struct tt_choice *choice,
                               struct tt_plan *plan)
 {
-    int64_t *counts = NULL;
+    const int nlengths = key->shape.size * (!!key->shape.counts + !!key->shape.sends);
+    int64_t *lengths = nlengths ? malloc((size_t)nlengths * sizeof *lengths) : NULL;
     struct tt_entry *e;
 
     if (!cache->entries)
         cache->entries = calloc(TT_CACHE_SLOTS, sizeof *cache->entries);
-    if (key->shape.counts)
-        counts = malloc((size_t)key->shape.size * sizeof *counts);
-    if (!cache->entries || (key->shape.counts && !counts)) {
+    if (!cache->entries || (nlengths && !lengths)) {
         tt_plan_free(plan);
-        free(counts);
+        free(lengths);
         return NULL;
     }
     e = oldest(set_of(cache, hash_of(key)));
     entry_clear(e);
-    *e = (struct tt_entry){.hash = hash_of(key), .used = ++cache->clock, .key = *key, .choice = *choice, .plan = plan};
-    if (counts)
-        memcpy(counts, key->shape.counts, (size_t)key->shape.size * sizeof *counts);
-    e->key.shape.counts = counts;
+    *e = (struct tt_entry){.hash = hash_of(key), .used = ++cache->clock, .key = *key, .choice = *choice, .plan = plan,
+                           .lengths = lengths};
+    own_lengths(&e->key.shape.counts, &lengths, key->shape.size);
+    own_lengths(&e->key.shape.sends, &lengths, key->shape.size);
     return e;
 }
 

@@ -26,6 +26,7 @@ struct tt_entry {
     struct tt_key key;
     struct tt_choice choice;
     struct tt_plan *plan; /* NULL if another library carries it out */
+    int64_t *lengths;     /* what the key's counts and sends point to */
 };
 
 struct tt_cache {
@@ -42,7 +43,7 @@ static inline void tt_cache_touch(struct tt_cache *cache, struct tt_entry *entry
     entry->used = ++cache->clock;
 }
 
-/* Puts an entry in, taking plan and a copy of the counts; evicts what was used longest ago. NULL if out of memory (plan
+/* Puts an entry in, taking plan and copies of counts and sends; evicts what was used longest ago. NULL if out of memory (plan
  * is then freed). */
 struct tt_entry *tt_cache_put(struct tt_cache *cache, const struct tt_key *key, const struct tt_choice *choice,
                               struct tt_plan *plan);

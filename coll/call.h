@@ -31,22 +31,38 @@ struct tt_call {
     MPI_Comm comm;
 };
 
+/* PMPI_Allreduce and PMPI_Iallreduce, from a call. */
+struct tt_native {
+    int (*call)(const struct tt_call *c);
+    int (*start)(const struct tt_call *c, MPI_Request *request);
+};
+
 /* One row of collectives.def, as the library sees it. */
 struct tt_row {
     const char *name; /* "MPI_Allreduce" */
     unsigned traits;
-    int (*native)(const struct tt_call *c); /* PMPI_Allreduce */
+    struct tt_native native;
 };
 
 extern const struct tt_row tt_rows[TT_NCOLLS];
 
 /* PMPI_Allreduce_c and so on; NULL where the MPI, or the collective, has no such twin. */
-extern int (*const tt_native_wide[TT_NCOLLS])(const struct tt_call *c);
+extern const struct tt_native tt_native_wide[TT_NCOLLS];
 
-/* The MPI below carries out the call as it stands. Returns its error code. */
+/* PMPI_Allreduce_init and PMPI_Allreduce_init_c; NULL likewise. */
+typedef int tt_init_function(const struct tt_call *c, MPI_Info info, MPI_Request *request);
+extern tt_init_function *const tt_native_init[TT_NCOLLS], *const tt_native_init_wide[TT_NCOLLS];
+
+/* The MPI below carries out the call as it stands, in each flavour. Returns its error code. */
 int tt_call_native(const struct tt_call *c);
+int tt_start_native(const struct tt_call *c, MPI_Request *request);
+int tt_init_native(const struct tt_call *c, MPI_Info info, MPI_Request *request);
 
-/* Does the collective. Returns an MPI error code, after the communicator's error handler has seen it. */
+/* Does the collective, in each flavour. Returns an MPI error code, after the communicator's error handler has seen it.
+ * What a nonblocking or persistent call needs of its arguments is copied: counts and so on may go when it returns, as
+ * far as the standard lets them. */
 int tt_run(const struct tt_call *c);
+int tt_run_nonblocking(const struct tt_call *c, MPI_Request *request);
+int tt_run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request);
 
 #endif

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 
 #include "coll/config.h"
+#include "coll/exec.h"
 
-enum { MAX_SHARED = 64 };
+enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
 
 static int keyval = MPI_KEYVAL_INVALID;
 
@@ -22,24 +23,46 @@ static __thread struct {
 } last;
 static atomic_uint frees;
 
+/* What was decided while the state was something else. */
+static void forget_decisions(struct tt_comm *c)
+{
+    tt_cache_free(&c->cache);
+    free(c->memos);
+    c->memos = NULL;
+}
+
 static void comm_free(struct tt_comm *c)
 {
     if (c->wire_comm != MPI_COMM_NULL)
         PMPI_Comm_free(&c->wire_comm);
-    tt_cache_free(&c->cache);
-    free(c->counts);
-    free(c->memos);
+    forget_decisions(c);
+    free(c->turns);
     free(c);
+}
+
+struct tt_comm *tt_comm_hold(struct tt_comm *c)
+{
+    atomic_fetch_add(&c->holders, 1);
+    return c;
+}
+
+void tt_comm_release(struct tt_comm *c)
+{
+    if (atomic_fetch_sub(&c->holders, 1) == 1)
+        comm_free(c);
 }
 
 /* The user frees the communicator, or MPI_Finalize does. */
 static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
 {
+    struct tt_comm *c = value;
+
     (void)comm;
     (void)key;
     (void)extra;
     atomic_fetch_add(&frees, 1);
-    comm_free(value);
+    c->freed = true;
+    tt_comm_release(c);
     return MPI_SUCCESS;
 }
 
@@ -97,31 +120,80 @@ static bool crosses_worlds(MPI_Comm comm, int size)
 
 /* ---- making ---- */
 
-/* What is collective comes first and is done by every rank, even by one that then runs out of memory. */
-static int comm_make(MPI_Comm comm, struct tt_comm **state)
+/* How many calls at a time the tags can tell apart. */
+static unsigned count_slots(void)
 {
-    struct tt_comm made = {.wire_comm = MPI_COMM_NULL, .wire = &tt_wire_p2p}, *c;
-    int inter, error;
+    int *bound = NULL, found = 0;
+    unsigned slots;
 
-    PMPI_Comm_rank(comm, &made.rank);
-    PMPI_Comm_size(comm, &made.size);
+    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found);
+    slots = tt_slots_below(found ? *bound : 32767);
+    return slots < MAX_SLOTS ? slots : MAX_SLOTS;
+}
+
+/* What a rank can do by itself. NULL: out of memory. */
+static struct tt_comm *comm_new(MPI_Comm comm)
+{
+    struct tt_comm *c = calloc(1, sizeof *c);
+    int inter = 0;
+
+    if (!c)
+        return NULL;
+    c->wire_comm = MPI_COMM_NULL;
+    c->wire = &tt_wire_p2p;
+    c->slots = count_slots();
+    c->turns = malloc(c->slots * sizeof *c->turns);
+    atomic_init(&c->holders, 1);
+    PMPI_Comm_rank(comm, &c->rank);
+    PMPI_Comm_size(comm, &c->size);
     PMPI_Comm_test_inter(comm, &inter);
-    made.inter = inter;
-    if (!inter && made.size > 1)
-        made.wire_comm = try_private_comm(comm);
-    made.usable = !inter && (made.size == 1 || made.wire_comm != MPI_COMM_NULL);
-    if (made.wire_comm != MPI_COMM_NULL && crosses_worlds(comm, made.size))
-        made.usable = tt_comm_agree(made.wire_comm) == MPI_SUCCESS;
-    c = malloc(sizeof *c);
-    made.counts = malloc((size_t)made.size * sizeof *made.counts);
-    if (!c || !made.counts) {
-        free(c);
-        free(made.counts);
-        if (made.wire_comm != MPI_COMM_NULL)
-            PMPI_Comm_free(&made.wire_comm);
-        return MPI_ERR_NO_MEM;
+    c->inter = inter;
+    c->peers = c->size;
+    if (inter)
+        PMPI_Comm_remote_size(comm, &c->peers);
+    c->ready = inter || c->size == 1;
+    c->usable = !inter && c->size == 1;
+    if (!c->turns) {
+        comm_free(c);
+        return NULL;
     }
-    *c = made;
+    for (unsigned i = 0; i < c->slots; i++)
+        c->turns[i] = i;
+    return c;
+}
+
+/* What all ranks do together, even one that has no memory for the state: then c is NULL. */
+static void make_ready(MPI_Comm comm, struct tt_comm *c)
+{
+    MPI_Comm made = try_private_comm(comm);
+    bool usable = made != MPI_COMM_NULL;
+    int size;
+
+    PMPI_Comm_size(comm, &size);
+    if (usable && crosses_worlds(comm, size))
+        usable = tt_comm_agree(made) == MPI_SUCCESS;
+    if (!c) {
+        if (made != MPI_COMM_NULL)
+            PMPI_Comm_free(&made);
+        return;
+    }
+    forget_decisions(c);
+    c->wire_comm = made;
+    c->usable = usable;
+    c->ready = true;
+}
+
+static int comm_make(MPI_Comm comm, bool blocking, struct tt_comm **state)
+{
+    struct tt_comm *c = comm_new(comm);
+    int inter, size, error;
+
+    PMPI_Comm_test_inter(comm, &inter);
+    PMPI_Comm_size(comm, &size);
+    if (blocking && !inter && size > 1)
+        make_ready(comm, c);
+    if (!c)
+        return MPI_ERR_NO_MEM;
     *state = c;
     error = PMPI_Comm_set_attr(comm, keyval, c);
     if (error != MPI_SUCCESS)
@@ -134,28 +206,30 @@ static void make_keyval(void)
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL);
 }
 
-static int comm_find(MPI_Comm comm, struct tt_comm **state)
+static int comm_find(MPI_Comm comm, bool blocking, struct tt_comm **state)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int found = 0, error;
 
     pthread_once(&once, make_keyval);
     error = PMPI_Comm_get_attr(comm, keyval, state, &found);
-    if (error != MPI_SUCCESS || found)
-        return error;
-    return comm_make(comm, state);
+    if (error == MPI_SUCCESS && !found)
+        return comm_make(comm, blocking, state);
+    if (error == MPI_SUCCESS && blocking && !(*state)->ready)
+        make_ready(comm, *state);
+    return error;
 }
 
-int tt_comm_of(MPI_Comm comm, struct tt_comm **state)
+int tt_comm_of(MPI_Comm comm, bool blocking, struct tt_comm **state)
 {
     const unsigned now = atomic_load_explicit(&frees, memory_order_acquire);
     int error;
 
-    if (last.state && last.comm == comm && last.frees == now) {
+    if (last.state && last.comm == comm && last.frees == now && (last.state->ready || !blocking)) {
         *state = last.state;
         return MPI_SUCCESS;
     }
-    error = comm_find(comm, state);
+    error = comm_find(comm, blocking, state);
     last.comm = comm;
     last.state = error == MPI_SUCCESS ? *state : NULL;
     last.frees = now;

@@ -4,6 +4,7 @@
 #define TT_COMM_H
 
 #include <mpi.h>
+#include <stdatomic.h>
 
 #include "coll/cache.h"
 #include "coll/wire.h"
@@ -12,19 +13,29 @@ struct tt_comm {
     MPI_Comm wire_comm; /* private: no wildcard of the user's can match our messages. MPI_COMM_NULL if the MPI had no
                            context left for it (all ranks see that alike), or there is but one rank */
     int rank, size;
-    bool inter;        /* an intercommunicator */
-    bool usable;       /* own algorithms may run */
-    unsigned sequence; /* of calls carried out by plans */
+    bool inter;         /* an intercommunicator */
+    int peers;          /* with how many ranks a collective deals: size, or of an intercommunicator's remote group */
+    bool ready;         /* what is collective about making this has been done */
+    bool usable;        /* own algorithms may run */
+    bool freed;         /* by the user: the handle means nothing any more */
+    atomic_int holders; /* the user's communicator, and all that is under way on it */
+    unsigned sequence;  /* of calls carried out by plans */
+    unsigned slots;     /* how many of these the tags tell apart; call i has slot i modulo slots, */
+    unsigned *turns;    /* and its turn is when its slot's entry is i: when the one before it with that slot is over */
     const struct tt_wire *wire;
     struct tt_cache cache;
-    int64_t *counts;       /* room for the counts of one v-collective, size of them */
     struct tt_memo *memos; /* the last call of each collective, TT_NCOLLS of them (job.h); made at first use */
 };
 
-/* comm's state, made on first use: so only inside a blocking collective call on comm, or MPI_Init. Sets *state; or
- * returns MPI_ERR_NO_MEM, this rank having done its part in what is collective about it; or another MPI error code:
- * comm is no communicator. */
-int tt_comm_of(MPI_Comm comm, struct tt_comm **state);
+/* comm's state, made on first use. blocking: this is a blocking collective call on comm, or MPI_Init, so that what is
+ * collective about it may be done too; until then the state is not ready, on all ranks alike, and the MPI below has to
+ * serve. Sets *state; or returns MPI_ERR_NO_MEM, this rank having done its part in what is collective; or another MPI
+ * error code: comm is no communicator. */
+int tt_comm_of(MPI_Comm comm, bool blocking, struct tt_comm **state);
+
+/* State that is held outlives the user's MPI_Comm_free, as calls under way must. */
+struct tt_comm *tt_comm_hold(struct tt_comm *c);
+void tt_comm_release(struct tt_comm *c);
 
 /* Compares the settings that must be equal on all ranks of comm. Collective. MPI_SUCCESS, or an error code after this
  * rank has said on standard error what differs. */

@@ -45,17 +45,17 @@ int tt_raise(MPI_Comm comm, const char *what)
     return tutti_code;
 }
 
-int tt_job_fail(const struct tt_job *job, const char *why)
+int tt_call_fail(const struct tt_call *c, const struct tt_comm *comm, const char *why)
 {
     char text[MPI_MAX_ERROR_STRING];
 
-    snprintf(text, sizeof text, "rank %d: %s: %s", job->comm->rank, job->row->name, why);
-    return tt_raise(job->call->comm, text);
+    snprintf(text, sizeof text, "rank %d: %s: %s", comm->rank, tt_rows[c->coll].name, why);
+    return tt_raise(c->comm, text);
 }
 
-int tt_job_reject(const struct tt_job *job, int class, const char *why)
+int tt_call_reject(const struct tt_call *c, const struct tt_comm *comm, int class, const char *why)
 {
-    tt_log(TT_ERROR, "rank %d: %s: %s", job->comm->rank, job->row->name, why);
-    tt_call_handler(job->call->comm, class);
+    tt_log(TT_ERROR, "rank %d: %s: %s", comm->rank, tt_rows[c->coll].name, why);
+    tt_call_handler(c->comm, class);
     return class;
 }

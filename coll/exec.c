@@ -12,12 +12,23 @@
 #include <string.h>
 
 enum {
-    TAG_SEQUENCES = 32,
     MAX_ERRORS = 100000, /* of one lane, polls in a row or not */
-    TAG_MESSAGES = 64    /* of one lane and peer that can be told apart; tags stay below 2^15, MPI's least bound */
+    TAG_MESSAGES = 64    /* of one lane and peer that can be told apart */
 };
 
+unsigned tt_slots_below(int tag)
+{
+    return (unsigned)tag / (TT_MAX_LANES * TAG_MESSAGES);
+}
+
 int tt_polls_before_yield = 1000;
+
+void tt_req_fail(struct tt_req *req, const char *why)
+{
+    if (!req->failed)
+        snprintf(req->why, sizeof req->why, "%s", why);
+    req->failed = true;
+}
 
 static __attribute__((format(printf, 2, 3))) void fail(struct tt_req *req, const char *format, ...)
 {
@@ -43,9 +54,7 @@ static bool on_device(const struct tt_req *req, struct tt_loc loc)
 
 static int tag_of(const struct tt_req *req, int lane, int message)
 {
-    const int sequence = (int)(req->with.sequence % TAG_SEQUENCES);
-
-    return (sequence * TT_MAX_LANES + lane) * TAG_MESSAGES + message % TAG_MESSAGES;
+    return ((int)req->with.slot * TT_MAX_LANES + lane) * TAG_MESSAGES + message % TAG_MESSAGES;
 }
 
 /* ---- local steps ---- */

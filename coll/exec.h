@@ -13,7 +13,7 @@
 struct tt_binding {
     MPI_Comm comm; /* private */
     const struct tt_wire *wire;
-    unsigned sequence;          /* of the call on the communicator, equal on all ranks */
+    unsigned slot;              /* tells calls that are under way on the communicator apart; equal on all ranks */
     char *base[TT_NBUFS];       /* where SEND, RECV, TMP and PIN begin; NULL where the plan does not use one */
     unsigned on_device;         /* bit 1 << enum tt_buf: not for the host to touch */
     struct tt_place *home;      /* does the copies and reductions that touch the device */
@@ -54,6 +54,12 @@ int tt_req_start(struct tt_req *req, const struct tt_plan *plan, const struct tt
 /* Moves on what can move. True when all is done, req->failed and req->why being final then. Never blocks. */
 bool tt_req_progress(struct tt_req *req);
 void tt_req_end(struct tt_req *req);
+
+/* This rank has failed, for a reason that the executor does not see. */
+void tt_req_fail(struct tt_req *req, const char *why);
+
+/* How many slots there are, so that no tag exceeds this one. */
+unsigned tt_slots_below(int tag);
 
 /* Polls something that was not yet true until it is; after so many polls in vain yields the core before each. 0 where
  * ranks outnumber cores. */

@@ -9,6 +9,7 @@
 #ifndef TT_FORTRAN_H
 #define TT_FORTRAN_H
 
+#include <config.h>
 #include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -39,6 +40,14 @@
 #define TT_AGAIN_1(...) __VA_ARGS__
 #define TT_COMMA() ,
 #define TT_NO_SEPARATOR()
+
+/* The persistent flavour of a collective, where the MPI has it. */
+#if TT_HAVE_PERSISTENT
+#define TT_PERSISTENT(id, Name, ...)                                                                                   \
+    TT_WRAP(MPI_##Name##_init, id##_init, __VA_ARGS__, INFO(info), NEW_REQUEST(request))
+#else
+#define TT_PERSISTENT(id, Name, ...)
+#endif
 
 /* Every collective has its Fortran form, in the order of collectives.def. */
 enum tt_fortran_form {

@@ -59,15 +59,9 @@ static MPI_Status *statuses_of(MPI_Status *statuses)
 #define TT_FORTRAN_COLLECTIVE_PLAIN(id, Name, ...)                                                                     \
     TT_WRAP(MPI_##Name, id, __VA_ARGS__)                                                                               \
     TT_WRAP(MPI_I##id, i##id, __VA_ARGS__, NEW_REQUEST(request))                                                       \
-    TT_FORTRAN_PERSISTENT(id, Name, __VA_ARGS__)
+    TT_PERSISTENT(id, Name, __VA_ARGS__)
 #define TT_FORTRAN_BUFFERS(id, Name, ...)
 #define TT_FORTRAN(id, Name, ...) TT_WRAP(MPI_##Name, id, __VA_ARGS__)
-#if MPI_VERSION >= 4
-#define TT_FORTRAN_PERSISTENT(id, Name, ...)                                                                           \
-    TT_WRAP(MPI_##Name##_init, id##_init, __VA_ARGS__, INFO(info), NEW_REQUEST(request))
-#else
-#define TT_FORTRAN_PERSISTENT(id, Name, ...)
-#endif
 #include "coll/fortran.def"
 TT_WRAP(tt_init, init)
 TT_WRAP(tt_init_thread, init_thread, INT(required), INT_OUT(provided))

@@ -236,6 +236,7 @@ static void put_statuses(MPI_Fint *to, const MPI_Status *statuses, int n)
 #define TT_KIND_TYPE(x) const MPI_Fint *x, , PMPI_Type_f2c(*x),
 #define TT_KIND_OP(x) const MPI_Fint *x, , PMPI_Op_f2c(*x),
 #define TT_KIND_COMM(x) const MPI_Fint *x, , PMPI_Comm_f2c(*x),
+#define TT_KIND_INFO(x) const MPI_Fint *x, , PMPI_Info_f2c(*x),
 #define TT_KIND_REQUEST_GIVEN(x) const MPI_Fint *x, , PMPI_Request_f2c(*x),
 
 #define TT_TYPES(x, convert) const MPI_Fint *x, const MPI_Datatype *c_##x = convert;, c_##x,
@@ -286,7 +287,8 @@ static void put_statuses(MPI_Fint *to, const MPI_Status *statuses, int n)
 
 #define TT_FORTRAN_COLLECTIVE(id, Name, ...)                                                                           \
     TT_WRAP(MPI_##Name, id, __VA_ARGS__)                                                                               \
-    TT_WRAP(MPI_I##id, i##id, __VA_ARGS__, NEW_REQUEST(request))
+    TT_WRAP(MPI_I##id, i##id, __VA_ARGS__, NEW_REQUEST(request))                                                       \
+    TT_PERSISTENT(id, Name, __VA_ARGS__)
 #define TT_FORTRAN_BUFFERS(id, Name, ...) TT_WRAP(MPI_##Name, id, __VA_ARGS__)
 #define TT_FORTRAN(id, Name, ...) TT_WRAP(MPI_##Name, id, __VA_ARGS__) TT_NAME(mpi_##id##_f08_, id)
 #include "coll/fortran.def"

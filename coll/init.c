@@ -131,7 +131,7 @@ static int start(void)
     if (!tt_config.enabled)
         return MPI_SUCCESS;
     look_at_cores();
-    return tt_comm_of(MPI_COMM_WORLD, &world);
+    return tt_comm_of(MPI_COMM_WORLD, true, &world);
 }
 
 __attribute__((visibility("default"))) int MPI_Init(int *argc, char ***argv)

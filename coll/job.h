@@ -9,30 +9,46 @@
 #include "coll/exec.h"
 #include "coll/types.h"
 
-/* One of the two buffers of a call, on this rank. */
+/* Elements of one datatype, some bytes away from the start of a side's buffer. */
+struct tt_block {
+    MPI_Aint at;
+    MPI_Count count;
+    MPI_Datatype type;
+    struct tt_layout layout;
+};
+
+/* One of the two buffers of a call, on this rank. To a plan it is its blocks' data, one behind the other. */
 struct tt_side {
     bool significant; /* the standard has this rank's arguments mean something; else nothing of it may be looked at */
     char *buf;
-    MPI_Count count; /* elements of the datatype in the whole buffer */
-    MPI_Datatype type;
-    struct tt_layout layout;
+    int nblocks;                 /* one; or, where counts are an array with displacements, one for each of these */
+    struct tt_block only, *many; /* the one; or all, in the job's room. See tt_block_of */
+    size_t bytes;                /* of data in all blocks */
+    bool plain;                  /* the data are `bytes` bytes from buf on, in the order of blocks and signature */
     bool lasting;   /* the handle is MPI's own or Tutti's: it cannot be freed and come back as another type */
     bool on_device; /* for kernels, not for the host; then mem says more */
     struct tt_mem mem;
     struct tt_place *place; /* where it is at home: the host's, or its device's */
 };
 
+static inline const struct tt_block *tt_block_of(const struct tt_side *side, int i)
+{
+    return side->many ? &side->many[i] : &side->only;
+}
+
 struct tt_job {
     const struct tt_call *call;
     const struct tt_row *row;
     struct tt_comm *comm;
     bool inplace, is_root; /* is_root: always true where there is no root */
+    bool bystander;        /* on an intercommunicator, in the root's group, but not the root */
     struct tt_side send, recv;
     struct tt_shape shape;
     const struct tt_cell *cell;
     const char *foreign; /* why only the MPI below can do it, or NULL; equal on all ranks */
     bool ours;           /* the MPI below cannot: the type is Tutti's */
     bool uneven;         /* this rank sends blocks of another length than it receives, which nobody can serve */
+    void *room;          /* one allocation for arrays that a call with a count per rank needs; NULL for others */
 };
 
 /* The last call of a collective on a communicator. Programs ask the same question over and over with other buffers, and
@@ -51,20 +67,19 @@ struct tt_memo {
 /* ---- describe.c: from arguments to meaning ---- */
 
 /* Fills all of job but the sides' memory. Returns MPI_SUCCESS; or the error class that the arguments deserve, *what
- * then saying why: the MPI below is to judge them. job->call and job->comm must be set. */
+ * then saying why: the MPI below is to judge them (MPI_ERR_NO_MEM is no such judgement: there was no memory for the
+ * arrays). job->call and job->comm must be set; tt_job_end is due in every case. */
 int tt_job_describe(struct tt_job *job, const char **what);
+void tt_job_end(struct tt_job *job);
+
+/* For how many ranks the two sides of a call have blocks: how many send to this one, and how many receive from it. */
+int tt_count_peers(const struct tt_call *c, const struct tt_comm *comm, int *senders, int *receivers);
 
 /* An address some bytes away from another, which may be MPI_BOTTOM or where element 0 of a copy would be: no object of
  * C's has to lie there. */
 static inline char *tt_away(const char *from, MPI_Aint bytes)
 {
     return (char *)((uintptr_t)from + (uintptr_t)bytes);
-}
-
-/* Bytes of a side's data: elements times size. */
-static inline size_t tt_side_bytes(const struct tt_side *side)
-{
-    return (size_t)side->count * side->layout.size;
 }
 
 /* Where each significant side lives. 0, or -1 with tt_fault() set. */
@@ -116,9 +131,9 @@ void tt_bound_end(struct tt_bound *b);
 /* ---- error.c: through the communicator's error handler; both return the error code ---- */
 
 /* An error of Tutti's own class: "Tutti: rank 2: MPI_Allreduce: why". */
-int tt_job_fail(const struct tt_job *job, const char *why);
+int tt_call_fail(const struct tt_call *c, const struct tt_comm *comm, const char *why);
 
 /* An error of one of MPI's classes, for arguments that the MPI below would refuse alike; why goes to standard error. */
-int tt_job_reject(const struct tt_job *job, int class, const char *why);
+int tt_call_reject(const struct tt_call *c, const struct tt_comm *comm, int class, const char *why);
 
 #endif

@@ -18,7 +18,8 @@ struct scope {
 };
 
 struct tt_builder {
-    const struct tt_shape *shape;
+    struct tt_shape shape; /* as the algorithm sees it: where blocks begin has been worked out */
+    int64_t *starts;       /* counts_at and sends_at of it, in one */
     struct scope scopes[MAX_SCOPES];
     int depth; /* scopes[depth] is the one in force */
     int capacity;
@@ -98,20 +99,40 @@ const char *tt_infeasible(const struct tt_alg *alg, const struct tt_shape *s)
     return NULL;
 }
 
-int64_t tt_offset(const struct tt_shape *s, int i)
+/* Where block i begins, of lengths n (all `even` long if NULL); summed up only where nobody has done so before. */
+static int64_t block_start(const int64_t *starts, const int64_t *n, int64_t even, int i)
 {
     int64_t at = 0;
 
-    if (!s->counts)
-        return i * s->count;
+    if (!n)
+        return i * even;
+    if (starts)
+        return starts[i];
     for (int r = 0; r < i; r++)
-        at += s->counts[r];
+        at += n[r];
     return at;
+}
+
+int64_t tt_offset(const struct tt_shape *s, int i)
+{
+    return block_start(s->counts_at, s->counts, s->count, i);
+}
+
+int64_t tt_send_block(const struct tt_shape *s, int i)
+{
+    return s->sends ? s->sends[i] : tt_block(s, i);
+}
+
+int64_t tt_send_offset(const struct tt_shape *s, int i)
+{
+    return s->sends ? block_start(s->sends_at, s->sends, 0, i) : tt_offset(s, i);
 }
 
 int64_t tt_shape_bytes(const struct tt_shape *s)
 {
-    return (s->counts ? tt_offset(s, s->size) / s->size : s->count) * (int64_t)s->unit;
+    const bool local = s->coll == TT_COLL_gatherv || s->coll == TT_COLL_scatterv || s->coll == TT_COLL_alltoallv;
+
+    return local ? 0 : (s->counts ? tt_offset(s, s->size) / s->size : s->count) * (int64_t)s->unit;
 }
 
 /* ---- scopes ---- */
@@ -163,10 +184,13 @@ static void alias_in_place(struct scope *whole, const struct tt_shape *s)
 {
     switch (s->coll) {
     case TT_COLL_scatter:
+    case TT_COLL_scatterv:
         whole->recv = tt_at(SEND, tt_offset(s, whole->rank));
         break;
     case TT_COLL_allgather:
+    case TT_COLL_allgatherv:
     case TT_COLL_gather:
+    case TT_COLL_gatherv:
         whole->send = tt_at(RECV, tt_offset(s, whole->rank));
         break;
     default:
@@ -406,6 +430,7 @@ static void builder_free(struct tt_plan *p)
 {
     while (p->builder && p->builder->depth > 0)
         tt_leave(p);
+    free(p->builder ? p->builder->starts : NULL);
     free(p->builder);
     p->builder = NULL;
 }
@@ -427,6 +452,31 @@ static struct tt_plan *seal(struct tt_plan *p)
     return p;
 }
 
+/* The sums of n[0 .. i) for i up to size, into starts. */
+static const int64_t *sum_up(int64_t *starts, const int64_t *n, int size)
+{
+    starts[0] = 0;
+    for (int i = 0; n && i < size; i++)
+        starts[i + 1] = starts[i] + n[i];
+    return starts;
+}
+
+/* Works out where blocks begin, once, so that algorithms may ask at every step. 0 or ENOMEM. */
+static int find_starts(struct tt_builder *b, const struct tt_shape *s)
+{
+    const size_t n = (size_t)s->size + 1;
+
+    b->shape = *s;
+    if (!s->counts && !s->sends)
+        return 0;
+    b->starts = malloc(2 * n * sizeof *b->starts);
+    if (!b->starts)
+        return ENOMEM;
+    b->shape.counts_at = sum_up(b->starts, s->counts, s->size);
+    b->shape.sends_at = sum_up(b->starts + n, s->sends, s->size);
+    return 0;
+}
+
 struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s, int rank)
 {
     struct tt_plan *p = plan_new(rank, s->size, s->unit);
@@ -436,10 +486,11 @@ struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s
         return NULL;
     p->coll = s->coll;
     p->algorithm = alg->name;
-    p->builder->shape = s;
+    error = find_starts(p->builder, s);
     if (s->inplace)
-        alias_in_place(&p->builder->scopes[0], s);
-    error = alg->build(p, s);
+        alias_in_place(&p->builder->scopes[0], &p->builder->shape);
+    if (!error)
+        error = alg->build(p, &p->builder->shape);
     if (error)
         fault(p, error);
     error = number_messages(p);
@@ -448,9 +499,15 @@ struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s
     return seal(p);
 }
 
+struct tt_plan *tt_plan_hold(struct tt_plan *p)
+{
+    atomic_fetch_add(&p->holders, 1);
+    return p;
+}
+
 void tt_plan_free(struct tt_plan *p)
 {
-    if (!p)
+    if (!p || atomic_fetch_sub(&p->holders, 1) > 0)
         return;
     builder_free(p);
     free(p->steps);

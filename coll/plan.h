@@ -4,6 +4,8 @@
 #ifndef TT_PLAN_H
 #define TT_PLAN_H
 
+#include <stdatomic.h>
+
 #include "algos/algos.h"
 
 enum tt_verb { TT_SEND, TT_RECV, TT_COPY, TT_REDUCE, TT_FENCE, TT_NVERBS };
@@ -36,12 +38,14 @@ struct tt_plan {
     int64_t tmp, pin; /* elements of TMP and PIN it needs */
     int max_round;    /* the most sends and receives in one round of one lane */
     bool sealed;
+    atomic_int holders; /* beyond the first: tasks that carry it out, while the cache may let go of it */
     struct tt_builder *builder; /* what only the verbs need; gone once sealed */
 };
 
 /* Builds and seals rank's plan. Returns NULL and sets errno: ENOMEM, EINVAL (the builder named a peer out of
  * range, wrote SEND, or used too many lanes: a fault of the algorithm), or what the builder returned. */
 struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s, int rank);
+struct tt_plan *tt_plan_hold(struct tt_plan *p); /* returns p, which now takes one more tt_plan_free to go */
 void tt_plan_free(struct tt_plan *p);
 
 /* For passes, which write steps without the verbs. Append: one more step, *capacity being how many there is room for;

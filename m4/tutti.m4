@@ -6,6 +6,10 @@ AC_DEFUN([TT_MPI], [
 AC_CHECK_FUNC([MPI_Init], [], [AC_MSG_ERROR([$CC does not link MPI programs: say CC=mpicc, or mpicc.mpich, or mpicc.openmpi])])
 AC_CHECK_FUNC([MPI_Allreduce_c], [tt_large_count=yes], [tt_large_count=no])
 AM_CONDITIONAL([LARGE_COUNT], [test $tt_large_count = yes])
+AC_CHECK_FUNC([MPI_Allreduce_init], [tt_persistent=yes], [tt_persistent=no])
+AM_CONDITIONAL([PERSISTENT], [test $tt_persistent = yes])
+AC_CHECK_FUNC([MPI_Allreduce_init_c], [tt_persistent_large=yes], [tt_persistent_large=no])
+AM_CONDITIONAL([PERSISTENT_LARGE], [test $tt_persistent_large = yes])
 AC_MSG_CHECKING([which MPI it is])
 tt_mpi=unknown
 AC_PREPROC_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
@@ -24,6 +28,7 @@ tt_mpicc=`AS_ECHO(["$CC"]) | $SED 's/ .*//'`
 AC_PATH_PROGS([MPIEXEC], [`AS_ECHO(["$tt_mpicc"]) | $SED 's/mpicc/mpiexec/'` mpiexec], [mpiexec])
 tt_mpi="$tt_mpi ($CC, $MPIEXEC)"
 AS_IF([test $tt_large_count = no], [tt_mpi="$tt_mpi, without the MPI-4 _c calls"])
+AS_IF([test $tt_persistent = no], [tt_mpi="$tt_mpi, without persistent collectives"])
 ])
 
 # Whose Fortran is to be wrapped, and a Fortran compiler for the tests of that: the one that goes with CC's MPI.
@@ -34,22 +39,20 @@ _Static_assert(sizeof(MPI_Fint) == sizeof(int), "another size");]])], [tt_fint=y
 AC_MSG_RESULT([$tt_fint])
 AM_CONDITIONAL([FORTRAN_MPICH], [test "$tt_mpi" = MPICH])
 AM_CONDITIONAL([FORTRAN_OPENMPI], [test "$tt_mpi" = "Open MPI" && test $tt_fint = yes])
+AC_DEFINE_UNQUOTED([TT_HAVE_PERSISTENT], [`test $tt_persistent = no; echo $?`], [the MPI has persistent collectives])
+AC_ARG_VAR([FC], [Fortran compiler of the MPI, for tests])
 AS_IF([test -z "$FC"], [AC_CHECK_PROGS([FC], [`AS_ECHO(["$CC"]) | $SED 's/ .*//; s/mpicc/mpifort/'`])])
-AC_MSG_CHECKING([whether it builds MPI programs])
 cat >conftest.f90 <<'END'
 program conftest
   use mpi_f08
   call MPI_Init()
 end program
 END
-AS_IF([test -n "$FC" && $FC -o conftest conftest.f90 >&AS_MESSAGE_LOG_FD 2>&1],
-    [tt_fortran="tested with $FC"], [tt_fortran="no Fortran compiler for this MPI, so it is not tested"; FC=])
+AS_IF([test "$tt_mpi" = "Open MPI" && test $tt_fint = no], [FC= tt_fortran="not wrapped: its INTEGER is not C's int"],
+    [test -n "$FC" && $FC -o conftest conftest.f90 >&AS_MESSAGE_LOG_FD 2>&1], [tt_fortran="tested with $FC"],
+    [FC= tt_fortran="no Fortran compiler that builds MPI programs, so not tested"])
 rm -f conftest conftest.f90
-AC_MSG_RESULT([$tt_fortran])
-AS_IF([test "$tt_mpi" = "Open MPI" && test $tt_fint = no],
-    [tt_fortran="not wrapped: its INTEGER is not C's int"; FC=])
 AM_CONDITIONAL([HAVE_FORTRAN], [test -n "$FC"])
-AC_ARG_VAR([FC], [Fortran compiler of the MPI, for tests])
 ])
 
 # nvcc, for the kernels. The host code needs neither nvcc nor cuda.h.

@@ -32,7 +32,7 @@ START_TEST(every_field_counts)
 {
     static const int64_t counts[] = {1, 2, 3, 4};
     struct tt_cache cache = {0};
-    struct tt_key keys[12];
+    struct tt_key keys[15];
     const int n = sizeof keys / sizeof *keys;
 
     for (int i = 0; i < n; i++)
@@ -48,6 +48,9 @@ START_TEST(every_field_counts)
     keys[9].staged = 1;
     keys[10].generation = 1;
     keys[11].foreign = 1;
+    keys[12].shape.reproducible = true;
+    keys[13].shape.sends = counts;
+    keys[14].shape.sends = keys[14].shape.counts = counts;
     for (int i = 0; i < n; i++) {
         ck_assert_msg(!tt_cache_find(&cache, &keys[i]), "key %d is taken for another one", i);
         put(&cache, &keys[i]);
@@ -58,18 +61,22 @@ START_TEST(every_field_counts)
 }
 END_TEST
 
-/* The array of counts is the caller's, and changes from call to call. */
-START_TEST(counts_are_copied)
+/* The arrays are the caller's, and change from call to call. */
+START_TEST(lengths_are_copied)
 {
     struct tt_cache cache = {0};
-    int64_t counts[] = {1, 2, 3, 4};
+    int64_t counts[] = {1, 2, 3, 4}, sends[] = {5, 6, 7, 8};
     struct tt_key key = key_of(0);
 
     key.shape.counts = counts;
+    key.shape.sends = sends;
     put(&cache, &key);
     counts[2] = 9;
     ck_assert_ptr_null(tt_cache_find(&cache, &key));
     counts[2] = 3;
+    sends[3] = 9;
+    ck_assert_ptr_null(tt_cache_find(&cache, &key));
+    sends[3] = 8;
     ck_assert_ptr_nonnull(tt_cache_find(&cache, &key));
     tt_cache_free(&cache);
 }
@@ -126,7 +133,7 @@ int main(void)
 
     tcase_add_test(all, what_was_put_is_found);
     tcase_add_test(all, every_field_counts);
-    tcase_add_test(all, counts_are_copied);
+    tcase_add_test(all, lengths_are_copied);
     tcase_add_test(all, the_least_recently_used_goes);
     tcase_add_test(all, an_entry_owns_its_plan);
     suite_add_tcase(s, all);

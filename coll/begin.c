@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One call, from its arguments to a task: describe it, look where its buffers are, decide, bind. Up to the decision
+ * everything is local and sends nothing; the decision is made from shared facts alone; afterwards a rank that meets
+ * trouble still takes part, so that the others end too. */
+#include "coll/begin.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "coll/aware.h"
+#include "coll/config.h"
+#include "coll/error.h"
+#include "coll/explain.h"
+
+static enum tt_begun refuse(struct tt_task *task, int *error, int class, const char *why)
+{
+    snprintf(task->why, sizeof task->why, "%s", why);
+    *error = class;
+    return TT_REFUSED;
+}
+
+int tt_refuse(const struct tt_call *c, const struct tt_comm *comm, int error, const char *why)
+{
+    return error == TT_TASK_FAILED ? tt_call_fail(c, comm, why) : tt_call_reject(c, comm, error, why);
+}
+
+/* ---- deciding ---- */
+
+static struct tt_plan *finish_plan(const struct tt_alg *alg, const struct tt_key *key, int rank)
+{
+    const int64_t chunk = tt_config.chunk / (int64_t)key->shape.unit;
+    struct tt_plan *plan = tt_plan_build(alg, &key->shape, rank), *cut, *staged;
+
+    cut = plan ? tt_pass_split(plan, chunk > 0 ? chunk : 1) : NULL;
+    tt_plan_free(plan);
+    if (!cut || !key->staged)
+        return cut;
+    staged = tt_pass_stage(cut, key->staged);
+    tt_plan_free(cut);
+    return staged;
+}
+
+/* Why only the MPI below can do it, or NULL. */
+static const char *why_foreign(const struct tt_job *job)
+{
+    if (job->comm->inter)
+        return "an intercommunicator";
+    if (!job->comm->ready)
+        return "a nonblocking call came before any other on this communicator: it has no private one yet";
+    return job->comm->usable ? job->foreign : "no private communicator";
+}
+
+/* The decision for this shape, made now. NULL with *why. */
+static struct tt_entry *decide_anew(const struct tt_job *job, const struct tt_key *key, const char **why)
+{
+    const struct tt_choice choice =
+        tt_select(job->call->coll, &job->shape, tt_config.pin[job->call->coll], why_foreign(job), job->ours);
+    struct tt_entry *entry;
+    struct tt_plan *plan = NULL;
+
+    *why = "the MPI below does not know the type, and there is no private communicator for Tutti";
+    if (!choice.alg)
+        return NULL;
+    if (choice.alg->delegate == TT_OWN) {
+        plan = finish_plan(choice.alg, key, job->comm->rank);
+        *why = errno == ENOMEM ? "out of host memory" : "the algorithm could not be built: a fault of Tutti's";
+        if (!plan)
+            return NULL;
+    }
+    *why = "out of host memory";
+    entry = tt_cache_put(&job->comm->cache, key, &choice, plan);
+    if (entry)
+        tt_explain(job, entry);
+    return entry;
+}
+
+/* Tells ops and types apart that have no cell: what is said of one does not hold for another. */
+static uint64_t foreign_identity(const struct tt_job *job)
+{
+    return job->foreign ? (uint64_t)(uintptr_t)job->call->op * 31 + (uint64_t)(uintptr_t)job->call->recv.type : 0;
+}
+
+/* The same, from the cache if it has been made before; remembered for the next call. */
+static struct tt_entry *decide(struct tt_memo *memo, unsigned staged, const char **why)
+{
+    const struct tt_job *job = &memo->job;
+    const struct tt_key key = {.coll = job->call->coll,
+                               .shape = job->shape,
+                               .cell = job->cell,
+                               .foreign = foreign_identity(job),
+                               .generation = tt_config_generation,
+                               .staged = staged};
+    struct tt_entry *entry = tt_cache_find(&job->comm->cache, &key);
+
+    if (!entry)
+        entry = decide_anew(job, &key, why);
+    memo->entry = entry;
+    memo->hash = entry ? entry->hash : 0;
+    memo->staged = staged;
+    return entry;
+}
+
+static bool remembered(struct tt_memo *memo, unsigned staged)
+{
+    if (!memo->entry || memo->entry->hash != memo->hash || memo->staged != staged || memo->job.room)
+        return false;
+    tt_cache_touch(&memo->job.comm->cache, memo->entry);
+    return true;
+}
+
+/* ---- arguments that make no sense ---- */
+
+/* Of a call whose arguments are not understood: is any buffer, as it was given, on a device, or in doubt? */
+static bool may_touch_device(const struct tt_call *c)
+{
+    const void *const buffers[] = {c->send.buf, c->recv.out};
+    struct tt_mem mem;
+
+    for (int i = 0; i < 2; i++)
+        if (buffers[i] && buffers[i] != MPI_IN_PLACE && (tt_mem_where(buffers[i], &mem) || tt_mem_on_device(&mem)))
+            return true;
+    return false;
+}
+
+/* The MPI below says so in its own words, unless it would touch device memory first. */
+static enum tt_begun begin_unsound(const struct tt_call *c, struct tt_task *task, int class, const char *what,
+                                   int *error)
+{
+    if (class == MPI_ERR_NO_MEM)
+        return refuse(task, error, TT_TASK_FAILED, what);
+    return may_touch_device(c) ? refuse(task, error, class, what) : TT_PASS;
+}
+
+/* ---- looking ---- */
+
+/* Waits for the program's own work in the context of a side. 0, or -1 with tt_fault() set. */
+static int settle(const struct tt_side *side)
+{
+    struct tt_place *place = side->place;
+    int error;
+
+    if (!side->on_device)
+        return 0;
+    if (place->dev->enter(place))
+        return -1;
+    error = place->dev->settle(place);
+    place->dev->leave(place);
+    return error;
+}
+
+/* Looks where the buffers are. *home: where a plan would work, and *staged: what it would route through pinned memory.
+ * NULL, or the reason why this rank can only go through the motions. */
+static const char *look(struct tt_job *job, struct tt_place **home, unsigned *staged)
+{
+    *staged = 0;
+    *home = tt_host_place();
+    if (tt_job_look(job))
+        return tt_fault();
+    *home = tt_job_home(job);
+    if (!tt_job_touches_device(job))
+        return NULL;
+    if (tt_config.sync && (settle(&job->send) || settle(&job->recv)))
+        return tt_fault();
+    *staged = tt_job_on_device(job, *home);
+    if (*staged && tt_mpi_takes_device_memory())
+        *staged = 0;
+    return NULL;
+}
+
+/* ---- beginning ---- */
+
+/* The job, where the caller wants it. */
+static struct tt_job *place_job(struct tt_memo *memo, struct tt_job *keep)
+{
+    if (!keep)
+        return &memo->job;
+    *keep = memo->job;
+    memo->job.room = NULL;
+    return keep;
+}
+
+/* What the MPI below does alone: a blocking call is begun like a nonblocking one all the same, so that what else is
+ * under way moves on, and so that it is matched by the same on every rank. */
+static bool may_pass(const struct tt_job *job, enum tt_flavour flavour)
+{
+    return !tt_job_touches_device(job) &&
+           (flavour == TT_NONBLOCKING || (flavour == TT_BLOCKING && job->comm->size == 1 && !job->comm->inter));
+}
+
+static enum tt_begun begin_native(struct tt_memo *memo, enum tt_flavour flavour, const char *fault, struct tt_job *keep,
+                                  struct tt_task *task, int *error)
+{
+    struct tt_job *job;
+
+    if (fault)
+        return refuse(task, error, TT_TASK_FAILED, fault);
+    if (may_pass(&memo->job, flavour))
+        return TT_PASS;
+    job = place_job(memo, keep);
+    if (tt_task_native(task, job) == 0)
+        return TT_BEGUN;
+    *error = tt_task_end(task);
+    return TT_REFUSED;
+}
+
+static enum tt_begun begin_sound(struct tt_memo *memo, enum tt_flavour flavour, struct tt_job *keep,
+                                 struct tt_task *task, int *error)
+{
+    static const char uneven[] = "it sends blocks of another length than it receives: the counts and datatypes of the "
+                                 "two do not match";
+    struct tt_place *home;
+    unsigned staged;
+    const char *fault = look(&memo->job, &home, &staged), *why;
+    const struct tt_entry *entry = remembered(memo, staged) ? memo->entry : decide(memo, staged, &why);
+
+    if (!entry)
+        return refuse(task, error, TT_TASK_FAILED, why);
+    memo->delegated = entry->choice.alg->delegate != TT_OWN;
+    if (memo->delegated)
+        return begin_native(memo, flavour, fault, keep, task, error);
+    tt_task_plan(task, place_job(memo, keep), home, entry->plan, !fault && memo->job.uneven ? uneven : fault);
+    return TT_BEGUN;
+}
+
+/* ---- the same question again ---- */
+
+static bool same_question(const struct tt_memo *memo, const struct tt_call *c)
+{
+    const struct tt_call *m = &memo->call;
+
+    return memo->valid && memo->generation == tt_config_generation && m->send.count == c->send.count &&
+           m->recv.count == c->recv.count && m->send.type == c->send.type && m->recv.type == c->recv.type &&
+           m->op == c->op && m->root == c->root && (m->send.buf == MPI_IN_PLACE) == (c->send.buf == MPI_IN_PLACE) &&
+           (m->recv.out == MPI_IN_PLACE) == (c->recv.out == MPI_IN_PLACE) && c->send.buf && c->recv.out &&
+           (c->send.buf != c->recv.out || (memo->job.row->traits & TT_ONE_BUFFER));
+}
+
+/* What may be kept is what depends on nothing but the arguments that same_question compares. */
+static bool may_keep(const struct tt_job *job)
+{
+    return !job->room && !(job->row->traits & (TT_NO_BUFFER | TT_NEIGHBOURS)) &&
+           (job->cell || !(job->row->traits & TT_REDUCES)) && (!job->send.significant || job->send.lasting) &&
+           (!job->recv.significant || job->recv.lasting);
+}
+
+/* What the call means, into the memo. Returns MPI_SUCCESS, or the class of error that its arguments deserve and *what.
+ */
+static int describe(struct tt_memo *memo, const struct tt_call *c, struct tt_comm *comm, const char **what)
+{
+    struct tt_job *job = &memo->job;
+    int class;
+
+    tt_job_end(job);
+    *memo = (struct tt_memo){.generation = tt_config_generation, .call = *c};
+    *job = (struct tt_job){.call = c, .row = &tt_rows[c->coll], .comm = comm};
+    class = tt_job_describe(job, what);
+    memo->valid = class == MPI_SUCCESS && may_keep(job);
+    return class;
+}
+
+static struct tt_memo *memo_of(const struct tt_call *c, struct tt_comm *comm)
+{
+    if (!comm->memos)
+        comm->memos = calloc(TT_NCOLLS, sizeof *comm->memos);
+    return comm->memos ? &comm->memos[c->coll] : NULL;
+}
+
+enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_flavour flavour, struct tt_job *keep,
+                       struct tt_task *task, int *error)
+{
+    struct tt_memo *memo = memo_of(c, comm);
+    const char *what;
+
+    if (!memo)
+        return refuse(task, error, TT_TASK_FAILED, "out of host memory");
+    if (!same_question(memo, c)) {
+        const int class = describe(memo, c, comm, &what);
+
+        return class == MPI_SUCCESS ? begin_sound(memo, flavour, keep, task, error)
+                                    : begin_unsound(c, task, class, what, error);
+    }
+    memo->job.call = c;
+    memo->job.send.buf = (char *)c->send.buf;
+    memo->job.recv.buf = c->recv.out;
+    return begin_sound(memo, flavour, keep, task, error);
+}
+
+bool tt_would_begin(const struct tt_call *c, struct tt_comm *comm)
+{
+    struct tt_memo *memo = memo_of(c, comm);
+    const char *what;
+
+    return memo && describe(memo, c, comm, &what) == MPI_SUCCESS;
+}

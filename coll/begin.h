@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From a call to a task: what is asked, where its buffers are, who does it. */
+#ifndef TT_BEGIN_H
+#define TT_BEGIN_H
+
+#include "coll/task.h"
+
+enum tt_flavour { TT_BLOCKING, TT_NONBLOCKING, TT_PERSISTENT };
+
+enum tt_begun {
+    TT_REFUSED, /* before anything was sent; *error is a class of MPI's, or TT_TASK_FAILED for one of Tutti's own; and
+                   task->why says why. tt_refuse tells the user */
+    TT_PASS,    /* the MPI below is to have the call as it stands */
+    TT_BEGUN    /* the task is to be polled, and ended */
+};
+
+/* Begins a call on comm. keep: where the job is to be, NULL for a call that ends before any other begins on this
+ * communicator; tt_job_end is due for it, however this ends. What is passed on, of a nonblocking call, is also all that
+ * the MPI below can do by itself. */
+enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_flavour flavour, struct tt_job *keep,
+                       struct tt_task *task, int *error);
+
+/* Would a call with these arguments make sense here? No task is begun. */
+bool tt_would_begin(const struct tt_call *c, struct tt_comm *comm);
+
+/* Tells the user of a refusal, through the communicator's error handler. Returns the error code. */
+int tt_refuse(const struct tt_call *c, const struct tt_comm *comm, int error, const char *why);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tickets in a small hash table, stubs, and the list of what is under way. Each has a lock of its own, held for a few
+ * instructions, but for the list's, which is held while it is polled: two threads that poll the same thing gain
+ * nothing. */
+#include "coll/request.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "coll/error.h"
+#include "coll/exec.h"
+#include "coll/types.h"
+
+static atomic_int business; /* tickets, and what is under way */
+
+bool tt_has_business(void)
+{
+    return atomic_load_explicit(&business, memory_order_relaxed) > 0;
+}
+
+/* ---- tickets ---- */
+
+enum { SLOTS = 1024 };
+
+static struct tt_ticket *tickets[SLOTS];
+static pthread_mutex_t tickets_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct tt_ticket **slot_of(MPI_Request request)
+{
+    return &tickets[(uint64_t)(uintptr_t)request * UINT64_C(0x9E3779B97F4A7C15) >> 54];
+}
+_Static_assert(SLOTS == 1 << (64 - 54), "the hash's top bits are the slot");
+
+void tt_ticket_open(struct tt_ticket *t, MPI_Request request, const struct tt_business *what, bool persistent)
+{
+    struct tt_ticket **slot = slot_of(request);
+
+    *t = (struct tt_ticket){
+        .request = request, .business = what, .persistent = persistent, .active = !persistent, .error = MPI_SUCCESS};
+    pthread_mutex_lock(&tickets_lock);
+    t->next = *slot;
+    *slot = t;
+    pthread_mutex_unlock(&tickets_lock);
+    atomic_fetch_add(&business, 1);
+}
+
+struct tt_ticket *tt_ticket_of(MPI_Request request)
+{
+    struct tt_ticket *t;
+
+    if (!tt_has_business() || request == MPI_REQUEST_NULL)
+        return NULL;
+    pthread_mutex_lock(&tickets_lock);
+    t = *slot_of(request);
+    while (t && t->request != request)
+        t = t->next;
+    pthread_mutex_unlock(&tickets_lock);
+    return t;
+}
+
+static void forget(struct tt_ticket *t)
+{
+    struct tt_ticket **at = slot_of(t->request);
+
+    pthread_mutex_lock(&tickets_lock);
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+    pthread_mutex_unlock(&tickets_lock);
+    atomic_fetch_sub(&business, 1);
+}
+
+int tt_ticket_settle(struct tt_ticket *t, MPI_Status *status, int error)
+{
+    if (t->active && !t->settled) {
+        t->settled = true;
+        t->error = t->business->settle(t, status, error);
+    }
+    return t->error;
+}
+
+int tt_ticket_finish(struct tt_ticket *t, MPI_Status *status, int error)
+{
+    error = tt_ticket_settle(t, status, error);
+
+    if (t->persistent) {
+        t->active = t->settled = false;
+        t->error = MPI_SUCCESS;
+    } else {
+        forget(t);
+        t->business->drop(t);
+    }
+    return error;
+}
+
+int tt_ticket_close(struct tt_ticket *t, const MPI_Request *request, MPI_Status *status, int error)
+{
+    const bool is_over = error == MPI_SUCCESS || t->persistent || *request == MPI_REQUEST_NULL;
+
+    return is_over ? tt_ticket_finish(t, status, error) : error;
+}
+
+/* ---- what is under way ---- */
+
+/* What is polled, and what has come since the last round: whoever polls may meet the user's code (ops, error handlers),
+ * which may start more. */
+struct list {
+    struct tt_poll *first, **last;
+    pthread_mutex_t lock;
+};
+static struct list polled = {NULL, &polled.first, PTHREAD_MUTEX_INITIALIZER};
+static struct list arrived = {NULL, &arrived.first, PTHREAD_MUTEX_INITIALIZER};
+static atomic_int polls; /* in both */
+
+void tt_poll_add(struct tt_poll *p)
+{
+    p->next = NULL;
+    pthread_mutex_lock(&arrived.lock);
+    *arrived.last = p;
+    arrived.last = &p->next;
+    pthread_mutex_unlock(&arrived.lock);
+    atomic_fetch_add(&polls, 1);
+    atomic_fetch_add(&business, 1);
+}
+
+static void take_arrived(void)
+{
+    pthread_mutex_lock(&arrived.lock);
+    if (arrived.first) {
+        *polled.last = arrived.first;
+        polled.last = arrived.last;
+        arrived.first = NULL;
+        arrived.last = &arrived.first;
+    }
+    pthread_mutex_unlock(&arrived.lock);
+}
+
+static void poll_all(void)
+{
+    struct tt_poll **at = &polled.first;
+
+    while (*at) {
+        struct tt_poll *p = *at, *after = p->next;
+
+        if (!p->poll(p)) {
+            at = &p->next;
+            continue;
+        }
+        *at = after;
+        if (!after)
+            polled.last = at;
+        atomic_fetch_sub(&polls, 1);
+        atomic_fetch_sub(&business, 1);
+    }
+}
+
+void tt_progress(void)
+{
+    if (atomic_load_explicit(&polls, memory_order_relaxed) == 0 || pthread_mutex_trylock(&polled.lock))
+        return;
+    take_arrived();
+    tt_inside++;
+    poll_all();
+    tt_inside--;
+    pthread_mutex_unlock(&polled.lock);
+}
+
+/* ---- stubs ---- */
+
+static struct {
+    int *free; /* tags given back */
+    int nfree, room, next;
+    pthread_mutex_t lock;
+} tags = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int tag_bound(void)
+{
+    int *bound, found;
+
+    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found);
+    return found ? *bound : 32767;
+}
+
+/* -1 if there is none. */
+static int tag_take(void)
+{
+    int tag = -1;
+
+    pthread_mutex_lock(&tags.lock);
+    if (tags.nfree > 0)
+        tag = tags.free[--tags.nfree];
+    else if (tags.next < tag_bound())
+        tag = tags.next++;
+    pthread_mutex_unlock(&tags.lock);
+    return tag;
+}
+
+/* One for which there is no room in the list is not used again. */
+static void tag_give(int tag)
+{
+    pthread_mutex_lock(&tags.lock);
+    if (tags.nfree == tags.room) {
+        const int room = tags.room ? 2 * tags.room : 64;
+        int *more = realloc(tags.free, (size_t)room * sizeof *more);
+
+        tags.free = more ? more : tags.free;
+        tags.room = more ? room : tags.room;
+    }
+    if (tags.nfree < tags.room)
+        tags.free[tags.nfree++] = tag;
+    pthread_mutex_unlock(&tags.lock);
+}
+
+int tt_stub_open(struct tt_stub *stub, bool persistent)
+{
+    int error;
+
+    stub->tag = tag_take();
+    if (stub->tag < 0)
+        return MPI_ERR_NO_MEM;
+    error =
+        (persistent ? PMPI_Recv_init : PMPI_Irecv)(NULL, 0, MPI_BYTE, 0, stub->tag, tt_quiet_self(), &stub->request);
+    if (error != MPI_SUCCESS)
+        tag_give(stub->tag);
+    return error;
+}
+
+int tt_stub_complete(const struct tt_stub *stub)
+{
+    MPI_Request sent;
+    int error = PMPI_Isend(NULL, 0, MPI_BYTE, 0, stub->tag, tt_quiet_self(), &sent);
+
+    return error == MPI_SUCCESS ? PMPI_Request_free(&sent) : error;
+}
+
+void tt_stub_close(struct tt_stub *stub)
+{
+    tag_give(stub->tag);
+}
+
+/* ---- freed while active ---- */
+
+struct orphan {
+    struct tt_poll poll;
+    struct tt_ticket *ticket;
+    MPI_Request request;
+};
+
+static bool poll_orphan(struct tt_poll *p)
+{
+    struct orphan *o = (struct orphan *)p;
+    MPI_Status status;
+    int flag = 0;
+    const int error = PMPI_Test(&o->request, &flag, &status);
+
+    if (error == MPI_SUCCESS && !flag)
+        return false;
+    tt_ticket_settle(o->ticket, &status, error);
+    if (o->request != MPI_REQUEST_NULL)
+        PMPI_Request_free(&o->request);
+    o->ticket->business->drop(o->ticket);
+    free(o);
+    return true;
+}
+
+int tt_ticket_free(struct tt_ticket *t)
+{
+    struct orphan *o;
+    MPI_Request request = t->request;
+
+    if (!t->active) {
+        forget(t);
+        t->business->drop(t);
+        return PMPI_Request_free(&request);
+    }
+    o = malloc(sizeof *o);
+    if (!o)
+        return MPI_ERR_NO_MEM;
+    forget(t);
+    *o = (struct orphan){.poll = {.poll = poll_orphan}, .ticket = t, .request = request};
+    tt_poll_add(&o->poll);
+    return MPI_SUCCESS;
+}
+
+/* ---- waiting for one ---- */
+
+struct waiting {
+    MPI_Request *request;
+    MPI_Status *status;
+    int error;
+};
+
+static bool waited(void *what)
+{
+    struct waiting *w = what;
+    int flag = 0;
+
+    tt_progress();
+    w->error = PMPI_Test(w->request, &flag, w->status);
+    return flag || w->error != MPI_SUCCESS;
+}
+
+int tt_wait_for(MPI_Request *request, MPI_Status *status)
+{
+    struct tt_ticket *t = tt_ticket_of(*request);
+    MPI_Status own;
+    struct waiting w = {request, t && status == MPI_STATUS_IGNORE ? &own : status, MPI_SUCCESS};
+
+    tt_wait(waited, &w);
+    return t ? tt_ticket_close(t, request, w.status, w.error) : w.error;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Nonblocking and persistent calls: a task on the heap, polled by whoever comes by, behind a request that completes
+ * when the task has ended. What the call names and the user may free meanwhile is held: datatypes by duplicates, arrays
+ * by copies. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/begin.h"
+#include "coll/comm.h"
+#include "coll/error.h"
+#include "coll/init.h"
+#include "coll/request.h"
+
+struct work {
+    struct tt_ticket ticket; /* first: the ticket is the work */
+    struct tt_poll poll;
+    struct tt_stub stub;
+    struct tt_call call;
+    struct tt_job job;
+    struct tt_task task;
+    struct tt_comm *comm; /* held */
+    int ended;            /* what tt_task_end returned */
+    void *arrays;         /* copies of those that the call points to, and room for `held`; or NULL */
+    MPI_Datatype own[2];
+    MPI_Datatype *held; /* duplicates to free: as many as there are types */
+    int nheld;
+};
+
+static struct work *work_of(struct tt_ticket *t)
+{
+    return (struct work *)t;
+}
+
+static struct work *polled(struct tt_poll *p)
+{
+    return (struct work *)((char *)p - offsetof(struct work, poll));
+}
+
+/* ---- holding what the call names ---- */
+
+/* MPI's own types, and Tutti's, are nobody's to free. */
+static int hold_type(struct work *w, MPI_Datatype *type)
+{
+    struct tt_layout layout;
+    bool lasting;
+    int error;
+
+    if (*type == MPI_DATATYPE_NULL || tt_layout_of(*type, &layout, &lasting) != MPI_SUCCESS || lasting)
+        return MPI_SUCCESS;
+    error = PMPI_Type_dup(*type, type);
+    if (error == MPI_SUCCESS)
+        w->held[w->nheld++] = *type;
+    return error;
+}
+
+static const void *copy_array(char **to, const void *from, size_t bytes)
+{
+    char *copy = *to;
+
+    if (!from)
+        return NULL;
+    memcpy(copy, from, bytes);
+    *to += (bytes + 7) / 8 * 8;
+    return copy;
+}
+
+/* Copies of one side's arrays, of n entries each. */
+struct arrays {
+    const void **counts, **displs;
+    const MPI_Datatype **types;
+    int n;
+};
+
+static int hold_arrays(struct work *w, const struct arrays *a, char **room)
+{
+    const bool wide = w->call.wide, wide_displs = wide || (tt_rows[w->call.coll].traits & TT_WIDE_DISPLS);
+    MPI_Datatype *types = (MPI_Datatype *)*room;
+    int error = MPI_SUCCESS;
+
+    *a->types = copy_array(room, *a->types, (size_t)a->n * sizeof **a->types);
+    *a->counts = copy_array(room, *a->counts, (size_t)a->n * (wide ? sizeof(MPI_Count) : sizeof(int)));
+    *a->displs = copy_array(room, *a->displs, (size_t)a->n * (wide_displs ? sizeof(MPI_Aint) : sizeof(int)));
+    for (int i = 0; *a->types && i < a->n && error == MPI_SUCCESS; i++)
+        error = hold_type(w, &types[i]);
+    return error;
+}
+
+/* again: the call will be begun again, when its arrays may be gone. 0, or -1 if there is no memory. */
+static int hold(struct work *w, bool again)
+{
+    struct tt_call *c = &w->call;
+    const unsigned traits = tt_rows[c->coll].traits;
+    const bool listed = traits & (TT_COUNTS | TT_SEND_COUNTS | TT_RECV_COUNTS);
+    int senders = 0, receivers = 0, error = MPI_SUCCESS;
+    size_t n;
+    char *room;
+
+    if (listed && (again || (traits & TT_TYPES)) && tt_count_peers(c, w->comm, &senders, &receivers) == MPI_SUCCESS) {
+        n = (size_t)senders + (size_t)receivers;
+        w->arrays = room = malloc(n * (2 * sizeof *w->held + 2 * sizeof(int64_t)) + 64);
+        if (!room)
+            return -1;
+        w->held = (MPI_Datatype *)room;
+        room += n * sizeof *w->held;
+        error |= hold_arrays(w, &(struct arrays){&c->send.counts, &c->send.displs, &c->send.types, receivers}, &room);
+        error |= hold_arrays(w, &(struct arrays){&c->recv.counts, &c->recv.displs, &c->recv.types, senders}, &room);
+    }
+    error |= c->send.types ? 0 : hold_type(w, &c->send.type);
+    error |= c->recv.types ? 0 : hold_type(w, &c->recv.type);
+    return error ? -1 : 0;
+}
+
+/* ---- a work's life ---- */
+
+static struct work *work_new(const struct tt_call *c, struct tt_comm *comm)
+{
+    struct work *w = malloc(sizeof *w);
+
+    if (!w)
+        return NULL;
+    w->call = *c;
+    w->comm = tt_comm_hold(comm);
+    w->job.room = NULL;
+    w->arrays = NULL;
+    w->held = w->own;
+    w->nheld = 0;
+    return w;
+}
+
+static void work_free(struct work *w)
+{
+    for (int i = 0; i < w->nheld; i++)
+        PMPI_Type_free(&w->held[i]);
+    tt_job_end(&w->job);
+    tt_comm_release(w->comm);
+    free(w->arrays);
+    free(w);
+}
+
+static void end(struct work *w)
+{
+    w->ended = tt_task_end(&w->task);
+    tt_stub_complete(&w->stub);
+}
+
+static bool poll_work(struct tt_poll *p)
+{
+    struct work *w = polled(p);
+    const bool entered = tt_task_enter(&w->task);
+    const bool done = tt_task_poll(&w->task);
+
+    tt_task_leave(&w->task, entered);
+    if (done)
+        end(w);
+    return done;
+}
+
+/* What has been begun starts moving; what needs nobody is over at once. */
+static void go(struct work *w)
+{
+    w->poll.poll = poll_work;
+    if (!poll_work(&w->poll))
+        tt_poll_add(&w->poll);
+}
+
+/* ---- what a request is good for ---- */
+
+/* The communicator may be gone: then errors go where those of no communicator go. */
+static MPI_Comm handler_of(const struct tt_ticket *t)
+{
+    const struct work *w = (const struct work *)t;
+
+    return w->comm->freed ? MPI_COMM_SELF : w->call.comm;
+}
+
+static int settle(struct tt_ticket *t, MPI_Status *status, int error)
+{
+    struct work *w = work_of(t);
+
+    (void)status;
+    if (error != MPI_SUCCESS)
+        return error;
+    if (w->ended != TT_TASK_FAILED)
+        return w->ended;
+    w->call.comm = handler_of(t);
+    return tt_call_fail(&w->call, w->comm, w->task.why);
+}
+
+static void drop(struct tt_ticket *t)
+{
+    tt_stub_close(&work_of(t)->stub);
+    work_free(work_of(t));
+}
+
+static const struct tt_business nonblocking = {.settle = settle, .drop = drop, .comm = handler_of};
+
+/* ---- nonblocking ---- */
+
+/* The request could not be had, but the others count on this rank: it stays until the work is done. */
+static bool is_over(void *what)
+{
+    struct work *w = what;
+    const bool entered = tt_task_enter(&w->task);
+    const bool done = tt_task_poll(&w->task);
+
+    tt_task_leave(&w->task, entered);
+    tt_progress();
+    return done;
+}
+
+static int finish_without_request(struct work *w)
+{
+    int error;
+
+    tt_wait(is_over, w);
+    tt_task_end(&w->task);
+    error = tt_raise(w->call.comm, "out of host memory, or of requests");
+    work_free(w);
+    return error;
+}
+
+static int start_work(struct work *w, MPI_Request *request)
+{
+    if (tt_stub_open(&w->stub, false) != MPI_SUCCESS)
+        return finish_without_request(w);
+    *request = w->stub.request;
+    tt_ticket_open(&w->ticket, *request, &nonblocking, false);
+    go(w);
+    return MPI_SUCCESS;
+}
+
+/* A work that has not begun is freed before the user's error handler is called, which may not come back. */
+static int refuse(struct work *w, const struct tt_call *c, struct tt_comm *comm, int error)
+{
+    char why[sizeof w->task.why];
+
+    memcpy(why, w->task.why, sizeof why);
+    work_free(w);
+    return tt_refuse(c, comm, error, why);
+}
+
+static int run_nonblocking(const struct tt_call *c, MPI_Request *request)
+{
+    struct tt_comm *comm;
+    struct work *w;
+    int error;
+
+    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, false, &comm) != MPI_SUCCESS)
+        return tt_start_native(c, request);
+    w = work_new(c, comm);
+    if (!w || hold(w, false)) {
+        if (w)
+            work_free(w);
+        return tt_raise(c->comm, "out of host memory");
+    }
+    switch (tt_begin(&w->call, comm, TT_NONBLOCKING, &w->job, &w->task, &error)) {
+    case TT_BEGUN:
+        return start_work(w, request);
+    case TT_PASS:
+        work_free(w);
+        return tt_start_native(c, request);
+    default:
+        return refuse(w, c, comm, error);
+    }
+}
+
+int tt_run_nonblocking(const struct tt_call *c, MPI_Request *request)
+{
+    int error;
+
+    if (tt_inside || !tt_is_on())
+        return tt_start_native(c, request);
+    tt_progress();
+    tt_inside++;
+    error = run_nonblocking(c, request);
+    tt_inside--;
+    return error;
+}
+
+/* ---- persistent ---- */
+
+static int restart(struct tt_ticket *t)
+{
+    struct work *w = work_of(t);
+    MPI_Request request = t->request;
+    enum tt_begun begun;
+    int error = MPI_ERR_ARG;
+
+    tt_progress();
+    tt_inside++;
+    tt_job_end(&w->job);
+    w->task.why[0] = '\0';
+    begun = w->comm->freed ? TT_REFUSED : tt_begin(&w->call, w->comm, TT_PERSISTENT, &w->job, &w->task, &error);
+    if (begun == TT_BEGUN) {
+        PMPI_Start(&request);
+        go(w);
+    }
+    tt_inside--;
+    w->call.comm = handler_of(t);
+    return begun == TT_BEGUN ? MPI_SUCCESS : tt_refuse(&w->call, w->comm, error, w->task.why);
+}
+
+static const struct tt_business persistent = {.start = restart, .settle = settle, .drop = drop, .comm = handler_of};
+
+static int run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request)
+{
+    struct tt_comm *comm;
+    struct work *w;
+
+    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, true, &comm) != MPI_SUCCESS || !tt_would_begin(c, comm))
+        return tt_init_native(c, info, request);
+    w = work_new(c, comm);
+    if (!w || hold(w, true) || tt_stub_open(&w->stub, true) != MPI_SUCCESS) {
+        if (w)
+            work_free(w);
+        return tt_raise(c->comm, "out of host memory, or of requests");
+    }
+    *request = w->stub.request;
+    tt_ticket_open(&w->ticket, *request, &persistent, true);
+    return MPI_SUCCESS;
+}
+
+int tt_run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request)
+{
+    int error;
+
+    if (tt_inside || !tt_is_on())
+        return tt_init_native(c, info, request);
+    tt_progress();
+    tt_inside++;
+    error = run_init(c, info, request);
+    tt_inside--;
+    return error;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A task's life. From the moment in which it has a number on its communicator it takes part to the end, whatever
+ * happens to this rank, since the others count on its messages. */
+#include "coll/task.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "coll/error.h"
+
+static struct tt_place *home_of(const struct tt_task *t)
+{
+    return t->plan ? t->bound.with.home : tt_host_place();
+}
+
+static void open_task(struct tt_task *t, struct tt_job *job, struct tt_plan *plan)
+{
+    t->job = job;
+    t->plan = plan;
+    t->posted = false;
+    t->native = MPI_REQUEST_NULL;
+    t->error = MPI_SUCCESS;
+    t->why[0] = '\0';
+    memset(&t->bound, 0, sizeof t->bound);
+}
+
+void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, struct tt_plan *plan, const char *fault)
+{
+    struct tt_binding *with = &t->bound.with;
+
+    open_task(t, job, tt_plan_hold(plan));
+    t->sequence = job->comm->sequence++;
+    with->comm = job->comm->wire_comm;
+    with->wire = job->comm->wire;
+    with->slot = t->sequence % job->comm->slots;
+    with->home = home;
+    if (fault)
+        snprintf(t->why, sizeof t->why, "%s", fault);
+    else
+        tt_bind_plan(&t->bound, job, plan, t->why, sizeof t->why);
+}
+
+int tt_task_native(struct tt_task *t, struct tt_job *job)
+{
+    open_task(t, job, NULL);
+    if (tt_bind_native(&t->bound, job, t->why, sizeof t->why))
+        return TT_TASK_FAILED;
+    t->error = tt_start_native(&t->bound.native, &t->native);
+    return 0;
+}
+
+/* ---- polling ---- */
+
+bool tt_task_enter(struct tt_task *t)
+{
+    struct tt_place *home = home_of(t);
+
+    if (home->dev->enter(home) == 0)
+        return true;
+    if (t->posted)
+        tt_req_fail(&t->req, tt_fault());
+    else if (!t->why[0])
+        snprintf(t->why, sizeof t->why, "%s", tt_fault());
+    return false;
+}
+
+void tt_task_leave(struct tt_task *t, bool entered)
+{
+    struct tt_place *home = home_of(t);
+
+    if (entered)
+        home->dev->leave(home);
+}
+
+/* Its slot, a part of its messages' tags, may still belong to a task that is far behind. */
+static bool is_its_turn(const struct tt_task *t)
+{
+    return t->job->comm->turns[t->bound.with.slot] == t->sequence;
+}
+
+static bool poll_plan(struct tt_task *t)
+{
+    if (t->posted)
+        return tt_req_progress(&t->req);
+    if (!is_its_turn(t))
+        return false;
+    if (tt_req_start(&t->req, t->plan, &t->bound.with, t->why[0] ? t->why : NULL)) {
+        snprintf(t->why, sizeof t->why, "out of host memory");
+        return true;
+    }
+    t->posted = true;
+    return t->req.lanes_left == 0;
+}
+
+/* The MPI below may call the user's op or error handler here. */
+static bool poll_native(struct tt_task *t)
+{
+    const int inside = tt_inside;
+    int flag = 1, error = MPI_SUCCESS;
+
+    tt_inside = 0;
+    if (t->native != MPI_REQUEST_NULL)
+        error = PMPI_Test(&t->native, &flag, MPI_STATUS_IGNORE);
+    tt_inside = inside;
+    if (error != MPI_SUCCESS)
+        t->error = error;
+    return flag || error != MPI_SUCCESS;
+}
+
+bool tt_task_poll(struct tt_task *t)
+{
+    return t->plan ? poll_plan(t) : poll_native(t);
+}
+
+/* ---- the end ---- */
+
+static void end_plan(struct tt_task *t)
+{
+    if (t->posted) {
+        if (t->req.failed)
+            snprintf(t->why, sizeof t->why, "%s", t->req.why);
+        tt_req_end(&t->req);
+    }
+    t->job->comm->turns[t->bound.with.slot] = t->sequence + t->job->comm->slots;
+    tt_plan_free(t->plan);
+}
+
+int tt_task_end(struct tt_task *t)
+{
+    if (t->plan)
+        end_plan(t);
+    if (t->error == MPI_SUCCESS && !t->why[0])
+        tt_bound_deliver(&t->bound, t->why, sizeof t->why);
+    tt_bound_end(&t->bound);
+    return t->why[0] ? TT_TASK_FAILED : t->error;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One call under way, by a plan or by the MPI below on stand-ins: begun, polled until it is over, ended. Blocking,
+ * nonblocking and persistent calls are all this, and differ only in who polls. */
+#ifndef TT_TASK_H
+#define TT_TASK_H
+
+#include "coll/job.h"
+
+struct tt_task {
+    struct tt_job *job;
+    struct tt_plan *plan; /* held until the end; NULL: the MPI below does the work */
+    struct tt_bound bound;
+    struct tt_req req;
+    bool posted;        /* req has begun; until then it waits for its turn on the communicator */
+    unsigned sequence;  /* among the plans on the communicator */
+    MPI_Request native; /* of the MPI below */
+    int error;          /* what the MPI below said */
+    char why[512];      /* why this rank has failed; empty if it has not */
+};
+
+enum { TT_TASK_FAILED = -1 };
+
+/* Binds the plan, which sends nothing yet: tt_task_poll does. fault: NULL, or why this rank can only go through the
+ * motions. job must stay until the end. */
+void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, struct tt_plan *plan,
+                  const char *fault);
+
+/* The MPI below starts, on stand-ins for what is on a device. 0, or TT_TASK_FAILED with t->why, nothing having been
+ * sent; tt_task_end is due in both cases. */
+int tt_task_native(struct tt_task *t, struct tt_job *job);
+
+/* Around polls: makes the context of the task's GPU current, and the caller's again. */
+bool tt_task_enter(struct tt_task *t);
+void tt_task_leave(struct tt_task *t, bool entered);
+
+/* Moves on what can move; true when all is done. Never blocks. */
+bool tt_task_poll(struct tt_task *t);
+
+/* Delivers the results and gives back all that was held, but the job. Returns MPI_SUCCESS; or the error of the MPI
+ * below, which its handler has seen; or TT_TASK_FAILED, and t->why is for the handler. */
+int tt_task_end(struct tt_task *t);
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MPI_Wait and its siblings. While Tutti has no business with any request they are the MPI's own; else a wait is a
+ * test, again and again, with progress in between. Tickets are looked up before the MPI is asked, since it takes the
+ * handles away; then each that is complete is settled. */
+#include <stdlib.h>
+
+#include "coll/error.h"
+#include "coll/exec.h"
+#include "coll/request.h"
+
+#define TT_PUBLIC __attribute__((visibility("default")))
+
+static bool passes_through(void)
+{
+    return tt_inside || !tt_has_business();
+}
+
+/* ---- one ---- */
+
+TT_PUBLIC int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    return passes_through() ? PMPI_Wait(request, status) : tt_wait_for(request, status);
+}
+
+TT_PUBLIC int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    struct tt_ticket *t = passes_through() ? NULL : tt_ticket_of(*request);
+    MPI_Status own, *seen = t && status == MPI_STATUS_IGNORE ? &own : status;
+    int error;
+
+    if (!tt_inside)
+        tt_progress();
+    error = PMPI_Test(request, flag, seen);
+    return t && (*flag || error != MPI_SUCCESS) ? tt_ticket_close(t, request, seen, error) : error;
+}
+
+TT_PUBLIC int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    struct tt_ticket *t = passes_through() ? NULL : tt_ticket_of(request);
+    MPI_Status own, *seen = t && status == MPI_STATUS_IGNORE ? &own : status;
+    int error;
+
+    if (!tt_inside)
+        tt_progress();
+    error = PMPI_Request_get_status(request, flag, seen);
+    return t && error == MPI_SUCCESS && *flag ? tt_ticket_settle(t, seen, error) : error;
+}
+
+/* ---- many ---- */
+
+/* The tickets of an array of requests, and statuses for it: the user's, or own ones. */
+struct many {
+    int n;
+    MPI_Request *requests;
+    struct tt_ticket **tickets;
+    MPI_Status *statuses;
+    int *errors;
+    bool ignored; /* the user wants no statuses */
+    void *room;
+    bool some; /* are there any tickets? */
+};
+
+static int many_open(struct many *m, int n, MPI_Request *requests, MPI_Status *statuses)
+{
+    const size_t each = sizeof *m->tickets + sizeof *statuses + sizeof *m->errors;
+
+    *m = (struct many){.n = n, .requests = requests, .ignored = statuses == MPI_STATUSES_IGNORE};
+    m->room = malloc((size_t)n * each + 1);
+    if (!m->room)
+        return MPI_ERR_NO_MEM;
+    m->tickets = m->room;
+    m->errors = (int *)((MPI_Status *)(m->tickets + n) + n);
+    m->statuses = m->ignored ? (MPI_Status *)(m->tickets + n) : statuses;
+    for (int i = 0; i < n; i++) {
+        m->tickets[i] = tt_ticket_of(requests[i]);
+        m->some |= m->tickets[i] != NULL;
+    }
+    return MPI_SUCCESS;
+}
+
+static void many_close(struct many *m)
+{
+    free(m->room);
+}
+
+/* Settles those that the MPI says are complete: k of them, the i-th being number which[i], or i where which is NULL;
+ * statuses go with i. If one fails, MPI_ERR_IN_STATUS is returned and every status says how its own went, as the
+ * standard wants; else their errors are left alone. */
+static int many_finish(struct many *m, int k, const int *which, int error)
+{
+    bool failed = error != MPI_SUCCESS;
+
+    for (int i = 0; i < k; i++) {
+        struct tt_ticket *t = m->tickets[which ? which[i] : i];
+
+        m->errors[i] = error == MPI_SUCCESS ? MPI_SUCCESS : m->statuses[i].MPI_ERROR;
+        if (t && m->errors[i] != MPI_ERR_PENDING)
+            m->errors[i] = tt_ticket_finish(t, &m->statuses[i], m->errors[i]);
+        failed |= m->errors[i] != MPI_SUCCESS;
+    }
+    for (int i = 0; i < k && failed; i++)
+        m->statuses[i].MPI_ERROR = m->errors[i];
+    return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+}
+
+static bool are_complete(int error, int flag)
+{
+    return flag || error == MPI_ERR_IN_STATUS;
+}
+
+static int test_all(struct many *m, int *flag)
+{
+    const int error = PMPI_Testall(m->n, m->requests, flag, m->some || !m->ignored ? m->statuses : MPI_STATUSES_IGNORE);
+
+    return m->some && are_complete(error, *flag) ? many_finish(m, m->n, NULL, error) : error;
+}
+
+static int test_any(struct many *m, int *index, int *flag, MPI_Status *status)
+{
+    MPI_Status own, *seen = status == MPI_STATUS_IGNORE ? &own : status;
+    int error;
+
+    *index = MPI_UNDEFINED;
+    error = PMPI_Testany(m->n, m->requests, index, flag, seen);
+
+    if ((error == MPI_SUCCESS && !*flag) || *index < 0 || *index >= m->n || !m->tickets[*index])
+        return error;
+    return tt_ticket_close(m->tickets[*index], &m->requests[*index], seen, error);
+}
+
+static int test_some(struct many *m, int *k, int *which)
+{
+    const int error =
+        PMPI_Testsome(m->n, m->requests, k, which, m->some || !m->ignored ? m->statuses : MPI_STATUSES_IGNORE);
+
+    return m->some && *k != MPI_UNDEFINED && are_complete(error, *k > 0) ? many_finish(m, *k, which, error) : error;
+}
+
+/* A wait for many: one of the three tests, and what it said last. */
+struct wait {
+    struct many *many;
+    int flag, error;
+    int *index; /* of any; of some: how many */
+    int *which;
+    MPI_Status *status;
+};
+
+static bool all_done(void *what)
+{
+    struct wait *w = what;
+
+    tt_progress();
+    w->error = test_all(w->many, &w->flag);
+    return w->flag || w->error != MPI_SUCCESS;
+}
+
+static bool any_done(void *what)
+{
+    struct wait *w = what;
+
+    tt_progress();
+    w->error = test_any(w->many, w->index, &w->flag, w->status);
+    return w->flag || w->error != MPI_SUCCESS;
+}
+
+static bool some_done(void *what)
+{
+    struct wait *w = what;
+
+    tt_progress();
+    w->error = test_some(w->many, w->index, w->which);
+    return *w->index != 0 || w->error != MPI_SUCCESS;
+}
+
+static int many_wait(struct wait *w, int n, MPI_Request *requests, MPI_Status *statuses, bool (*done)(void *))
+{
+    struct many m;
+    int error = many_open(&m, n, requests, statuses);
+
+    if (error != MPI_SUCCESS)
+        return error;
+    w->many = &m;
+    tt_wait(done, w);
+    many_close(&m);
+    return w->error;
+}
+
+TT_PUBLIC int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[])
+{
+    struct wait w = {0};
+
+    return passes_through() || n <= 0 ? PMPI_Waitall(n, requests, statuses)
+                                      : many_wait(&w, n, requests, statuses, all_done);
+}
+
+TT_PUBLIC int MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status *status)
+{
+    struct wait w = {.index = index, .status = status};
+
+    return passes_through() || n <= 0 ? PMPI_Waitany(n, requests, index, status)
+                                      : many_wait(&w, n, requests, MPI_STATUSES_IGNORE, any_done);
+}
+
+TT_PUBLIC int MPI_Waitsome(int n, MPI_Request requests[], int *k, int which[], MPI_Status statuses[])
+{
+    struct wait w = {.index = k, .which = which};
+
+    return passes_through() || n <= 0 ? PMPI_Waitsome(n, requests, k, which, statuses)
+                                      : many_wait(&w, n, requests, statuses, some_done);
+}
+
+TT_PUBLIC int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+    struct many m;
+    int error;
+
+    if (passes_through() || n <= 0)
+        return PMPI_Testall(n, requests, flag, statuses);
+    tt_progress();
+    error = many_open(&m, n, requests, statuses);
+    if (error != MPI_SUCCESS)
+        return error;
+    error = test_all(&m, flag);
+    many_close(&m);
+    return error;
+}
+
+TT_PUBLIC int MPI_Testany(int n, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+    struct many m;
+    int error;
+
+    if (passes_through() || n <= 0)
+        return PMPI_Testany(n, requests, index, flag, status);
+    tt_progress();
+    error = many_open(&m, n, requests, MPI_STATUSES_IGNORE);
+    if (error != MPI_SUCCESS)
+        return error;
+    error = test_any(&m, index, flag, status);
+    many_close(&m);
+    return error;
+}
+
+TT_PUBLIC int MPI_Testsome(int n, MPI_Request requests[], int *k, int which[], MPI_Status statuses[])
+{
+    struct many m;
+    int error;
+
+    if (passes_through() || n <= 0)
+        return PMPI_Testsome(n, requests, k, which, statuses);
+    tt_progress();
+    error = many_open(&m, n, requests, statuses);
+    if (error != MPI_SUCCESS)
+        return error;
+    error = test_some(&m, k, which);
+    many_close(&m);
+    return error;
+}
+
+/* ---- starting and freeing ---- */
+
+static int misuse(const struct tt_ticket *t)
+{
+    tt_call_handler(t->business->comm(t), MPI_ERR_REQUEST);
+    return MPI_ERR_REQUEST;
+}
+
+static int start(struct tt_ticket *t)
+{
+    int error;
+
+    if (!t->persistent || t->active)
+        return misuse(t);
+    t->active = true;
+    error = t->business->start(t);
+    t->active = error == MPI_SUCCESS;
+    return error;
+}
+
+TT_PUBLIC int MPI_Start(MPI_Request *request)
+{
+    struct tt_ticket *t = passes_through() ? NULL : tt_ticket_of(*request);
+
+    return t ? start(t) : PMPI_Start(request);
+}
+
+TT_PUBLIC int MPI_Startall(int n, MPI_Request requests[])
+{
+    int error = MPI_SUCCESS;
+
+    if (passes_through())
+        return PMPI_Startall(n, requests);
+    for (int i = 0; i < n && error == MPI_SUCCESS; i++)
+        error = MPI_Start(&requests[i]);
+    return error;
+}
+
+TT_PUBLIC int MPI_Request_free(MPI_Request *request)
+{
+    struct tt_ticket *t = passes_through() ? NULL : tt_ticket_of(*request);
+    int error;
+
+    if (!t)
+        return PMPI_Request_free(request);
+    error = tt_ticket_free(t);
+    if (error == MPI_SUCCESS)
+        *request = MPI_REQUEST_NULL;
+    return error;
+}
+
+TT_PUBLIC int MPI_Cancel(MPI_Request *request)
+{
+    struct tt_ticket *t = passes_through() ? NULL : tt_ticket_of(*request);
+
+    return t && !t->business->cancels ? misuse(t) : PMPI_Cancel(request);
+}
