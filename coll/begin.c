@@ -286,10 +286,14 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
     return begin_sound(memo, flavour, keep, task, error);
 }
 
-bool tt_would_begin(const struct tt_call *c, struct tt_comm *comm)
+bool tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job *job)
 {
     struct tt_memo *memo = memo_of(c, comm);
     const char *what;
 
-    return memo && describe(memo, c, comm, &what) == MPI_SUCCESS;
+    if (!memo || describe(memo, c, comm, &what) != MPI_SUCCESS)
+        return false;
+    place_job(memo, job);
+    memo->valid = false;
+    return true;
 }

@@ -20,8 +20,8 @@ enum tt_begun {
 enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_flavour flavour, struct tt_job *keep,
                        struct tt_task *task, int *error);
 
-/* Would a call with these arguments make sense here? No task is begun. */
-bool tt_would_begin(const struct tt_call *c, struct tt_comm *comm);
+/* Does a call with these arguments make sense here? No task is begun; *job says what it means, if it does. */
+bool tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job *job);
 
 /* Tells the user of a refusal, through the communicator's error handler. Returns the error code. */
 int tt_refuse(const struct tt_call *c, const struct tt_comm *comm, int error, const char *why);

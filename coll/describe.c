@@ -48,6 +48,9 @@ int tt_count_peers(const struct tt_call *c, const struct tt_comm *comm, int *sen
 
 static int block_fill(struct tt_block *b, MPI_Count count, MPI_Datatype type, bool *lasting, const char **what)
 {
+    bool its_own;
+    int error;
+
     b->count = count;
     b->type = type;
     *what = "the datatype is null";
@@ -57,7 +60,9 @@ static int block_fill(struct tt_block *b, MPI_Count count, MPI_Datatype type, bo
     if (count < 0)
         return MPI_ERR_COUNT;
     *what = "the datatype is not valid";
-    return tt_layout_of(type, &b->layout, lasting) == MPI_SUCCESS ? MPI_SUCCESS : MPI_ERR_TYPE;
+    error = tt_layout_of(type, &b->layout, &its_own);
+    *lasting &= its_own;
+    return error == MPI_SUCCESS ? MPI_SUCCESS : MPI_ERR_TYPE;
 }
 
 static int64_t entry_of(const void *array, int i, bool wide)
@@ -79,6 +84,7 @@ static int blocks_fill(const struct tt_job *job, struct tt_side *side, const str
     const bool wide = job->call->wide, wide_displs = wide || has(job, TT_WIDE_DISPLS);
 
     side->nblocks = from->n;
+    side->lasting = true;
     *what = "an array of counts, displacements or datatypes is null";
     if (from->n > 0 && (!from->counts || !from->displs || (has(job, TT_TYPES) && !from->types)))
         return MPI_ERR_ARG;
@@ -115,6 +121,7 @@ static int side_close(struct tt_side *side, const char **what)
 static int side_fill(struct tt_side *side, MPI_Count count, MPI_Datatype type, const char **what)
 {
     side->nblocks = 1;
+    side->lasting = true;
     return block_fill(&side->only, count, type, &side->lasting, what);
 }
 

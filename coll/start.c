@@ -9,6 +9,7 @@
 #include "coll/comm.h"
 #include "coll/error.h"
 #include "coll/init.h"
+#include "coll/op.h"
 #include "coll/request.h"
 
 struct work {
@@ -20,10 +21,10 @@ struct work {
     struct tt_task task;
     struct tt_comm *comm; /* held */
     int ended;            /* what tt_task_end returned */
-    void *arrays;         /* copies of those that the call points to, and room for `held`; or NULL */
-    MPI_Datatype own[2];
-    MPI_Datatype *held; /* duplicates to free: as many as there are types */
+    void *arrays;         /* persistent: copies of those that the call points to */
+    MPI_Datatype *held;   /* duplicates to free */
     int nheld;
+    bool keeps_op;
 };
 
 static struct work *work_of(struct tt_ticket *t)
@@ -38,19 +39,37 @@ static struct work *polled(struct tt_poll *p)
 
 /* ---- holding what the call names ---- */
 
-/* MPI's own types, and Tutti's, are nobody's to free. */
-static int hold_type(struct work *w, MPI_Datatype *type)
+/* Only what is significant on this rank may be looked at, and MPI's own types, and Tutti's, are nobody's to free.
+ * Blocks that share a type share the duplicate. */
+static int hold_types(struct work *w, struct tt_side *side)
 {
-    struct tt_layout layout;
-    bool lasting;
-    int error;
+    MPI_Datatype theirs = MPI_DATATYPE_NULL, ours = MPI_DATATYPE_NULL;
+    int error = MPI_SUCCESS;
 
-    if (*type == MPI_DATATYPE_NULL || tt_layout_of(*type, &layout, &lasting) != MPI_SUCCESS || lasting)
-        return MPI_SUCCESS;
-    error = PMPI_Type_dup(*type, type);
-    if (error == MPI_SUCCESS)
-        w->held[w->nheld++] = *type;
-    return error;
+    for (int i = 0; side->significant && !side->lasting && i < side->nblocks && error == MPI_SUCCESS; i++) {
+        MPI_Datatype *type = side->many ? &side->many[i].type : &side->only.type;
+
+        if (*type != theirs) {
+            theirs = *type;
+            error = PMPI_Type_dup(theirs, &ours);
+            if (error == MPI_SUCCESS)
+                w->held[w->nheld++] = ours;
+        }
+        *type = ours;
+    }
+    return error == MPI_SUCCESS ? 0 : -1;
+}
+
+/* 0, or -1 if there is no memory. */
+static int hold(struct work *w)
+{
+    const bool any =
+        (w->job.send.significant && !w->job.send.lasting) || (w->job.recv.significant && !w->job.recv.lasting);
+
+    if (!any)
+        return 0;
+    w->held = malloc(((size_t)w->job.send.nblocks + (size_t)w->job.recv.nblocks) * sizeof *w->held + 1);
+    return !w->held || hold_types(w, &w->job.send) || hold_types(w, &w->job.recv) ? -1 : 0;
 }
 
 static const void *copy_array(char **to, const void *from, size_t bytes)
@@ -64,50 +83,50 @@ static const void *copy_array(char **to, const void *from, size_t bytes)
     return copy;
 }
 
-/* Copies of one side's arrays, of n entries each. */
-struct arrays {
+/* What a call says of one of its sides. */
+struct said {
+    MPI_Datatype *type;
     const void **counts, **displs;
     const MPI_Datatype **types;
-    int n;
 };
 
-static int hold_arrays(struct work *w, const struct arrays *a, char **room)
+/* The side's part of the call in terms of what is held, for when it is begun again. */
+static void keep_side(struct work *w, const struct tt_side *side, const struct said *said, int n, char **room)
 {
-    const bool wide = w->call.wide, wide_displs = wide || (tt_rows[w->call.coll].traits & TT_WIDE_DISPLS);
+    const bool wide = w->call.wide, wide_displs = wide || (w->job.row->traits & TT_WIDE_DISPLS);
     MPI_Datatype *types = (MPI_Datatype *)*room;
-    int error = MPI_SUCCESS;
 
-    *a->types = copy_array(room, *a->types, (size_t)a->n * sizeof **a->types);
-    *a->counts = copy_array(room, *a->counts, (size_t)a->n * (wide ? sizeof(MPI_Count) : sizeof(int)));
-    *a->displs = copy_array(room, *a->displs, (size_t)a->n * (wide_displs ? sizeof(MPI_Aint) : sizeof(int)));
-    for (int i = 0; *a->types && i < a->n && error == MPI_SUCCESS; i++)
-        error = hold_type(w, &types[i]);
-    return error;
+    if (!side->significant || n == 0)
+        return;
+    if (*said->types) {
+        *said->types = copy_array(room, *said->types, (size_t)n * sizeof *types);
+        for (int i = 0; i < n; i++)
+            types[i] = tt_block_of(side, i)->type;
+    } else if (side->nblocks > 0) {
+        *said->type = tt_block_of(side, 0)->type;
+    }
+    *said->counts = copy_array(room, *said->counts, (size_t)n * (wide ? sizeof(MPI_Count) : sizeof(int)));
+    *said->displs = copy_array(room, *said->displs, (size_t)n * (wide_displs ? sizeof(MPI_Aint) : sizeof(int)));
 }
 
-/* again: the call will be begun again, when its arrays may be gone. 0, or -1 if there is no memory. */
-static int hold(struct work *w, bool again)
+static int keep_call(struct work *w)
 {
     struct tt_call *c = &w->call;
-    const unsigned traits = tt_rows[c->coll].traits;
-    const bool listed = traits & (TT_COUNTS | TT_SEND_COUNTS | TT_RECV_COUNTS);
-    int senders = 0, receivers = 0, error = MPI_SUCCESS;
-    size_t n;
+    int senders = 0, receivers = 0;
     char *room;
 
-    if (listed && (again || (traits & TT_TYPES)) && tt_count_peers(c, w->comm, &senders, &receivers) == MPI_SUCCESS) {
-        n = (size_t)senders + (size_t)receivers;
-        w->arrays = room = malloc(n * (2 * sizeof *w->held + 2 * sizeof(int64_t)) + 64);
-        if (!room)
-            return -1;
-        w->held = (MPI_Datatype *)room;
-        room += n * sizeof *w->held;
-        error |= hold_arrays(w, &(struct arrays){&c->send.counts, &c->send.displs, &c->send.types, receivers}, &room);
-        error |= hold_arrays(w, &(struct arrays){&c->recv.counts, &c->recv.displs, &c->recv.types, senders}, &room);
-    }
-    error |= c->send.types ? 0 : hold_type(w, &c->send.type);
-    error |= c->recv.types ? 0 : hold_type(w, &c->recv.type);
-    return error ? -1 : 0;
+    if (tt_count_peers(c, w->comm, &senders, &receivers) != MPI_SUCCESS)
+        return -1;
+    w->keeps_op = (w->job.row->traits & TT_REDUCES) && !w->job.cell && tt_op_hold(c->op) == 0;
+    room = w->arrays =
+        malloc(((size_t)senders + (size_t)receivers) * (sizeof(MPI_Datatype) + 2 * sizeof(int64_t)) + 64);
+    if (!room)
+        return -1;
+    keep_side(w, &w->job.send, &(struct said){&c->send.type, &c->send.counts, &c->send.displs, &c->send.types},
+              receivers, &room);
+    keep_side(w, &w->job.recv, &(struct said){&c->recv.type, &c->recv.counts, &c->recv.displs, &c->recv.types}, senders,
+              &room);
+    return 0;
 }
 
 /* ---- a work's life ---- */
@@ -122,8 +141,9 @@ static struct work *work_new(const struct tt_call *c, struct tt_comm *comm)
     w->comm = tt_comm_hold(comm);
     w->job.room = NULL;
     w->arrays = NULL;
-    w->held = w->own;
+    w->held = NULL;
     w->nheld = 0;
+    w->keeps_op = false;
     return w;
 }
 
@@ -131,8 +151,11 @@ static void work_free(struct work *w)
 {
     for (int i = 0; i < w->nheld; i++)
         PMPI_Type_free(&w->held[i]);
+    if (w->keeps_op)
+        tt_op_release(w->call.op);
     tt_job_end(&w->job);
     tt_comm_release(w->comm);
+    free(w->held);
     free(w->arrays);
     free(w);
 }
@@ -221,7 +244,7 @@ static int finish_without_request(struct work *w)
 
 static int start_work(struct work *w, MPI_Request *request)
 {
-    if (tt_stub_open(&w->stub, false) != MPI_SUCCESS)
+    if (hold(w) || tt_stub_open(&w->stub, false) != MPI_SUCCESS)
         return finish_without_request(w);
     *request = w->stub.request;
     tt_ticket_open(&w->ticket, *request, &nonblocking, false);
@@ -248,11 +271,8 @@ static int run_nonblocking(const struct tt_call *c, MPI_Request *request)
     if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, false, &comm) != MPI_SUCCESS)
         return tt_start_native(c, request);
     w = work_new(c, comm);
-    if (!w || hold(w, false)) {
-        if (w)
-            work_free(w);
+    if (!w)
         return tt_raise(c->comm, "out of host memory");
-    }
     switch (tt_begin(&w->call, comm, TT_NONBLOCKING, &w->job, &w->task, &error)) {
     case TT_BEGUN:
         return start_work(w, request);
@@ -307,12 +327,17 @@ static int run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request
     struct tt_comm *comm;
     struct work *w;
 
-    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, true, &comm) != MPI_SUCCESS || !tt_would_begin(c, comm))
+    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, true, &comm) != MPI_SUCCESS)
         return tt_init_native(c, info, request);
     w = work_new(c, comm);
-    if (!w || hold(w, true) || tt_stub_open(&w->stub, true) != MPI_SUCCESS) {
-        if (w)
-            work_free(w);
+    if (!w)
+        return tt_raise(c->comm, "out of host memory");
+    if (!tt_would_begin(&w->call, comm, &w->job)) {
+        work_free(w);
+        return tt_init_native(c, info, request);
+    }
+    if (hold(w) || keep_call(w) || tt_stub_open(&w->stub, true) != MPI_SUCCESS) {
+        work_free(w);
         return tt_raise(c->comm, "out of host memory, or of requests");
     }
     *request = w->stub.request;
