@@ -105,6 +105,11 @@ run_costs()
     passes 3 aware_shim.so costs direct
     TUTTI_MPI_CUDA=no
 }
+run_reproducible()
+{
+    passes 7 "" reproducible
+    passes 4 "" reproducible
+}
 run_worlds()
 {
     passes 3 "" worlds cycles
@@ -150,7 +155,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings nocuda errors faults costs worlds cells types collectives}; do
+for name in ${*:-harmless settings nocuda errors faults costs reproducible worlds cells types collectives}; do
     "run_$name"
 done
 [ $failed -eq 0 ] && exit 0
