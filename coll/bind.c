@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "coll/gaps.h"
+#include "coll/drain.h"
 #include "coll/job.h"
 
 /* ---- home ---- */
