@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "coll/gaps.h"
 #include "coll/drain.h"
+#include "coll/gaps.h"
 #include "coll/job.h"
 
 /* ---- home ---- */

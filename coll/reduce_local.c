@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 #include "coll/config.h"
+#include "coll/drain.h"
 #include "coll/error.h"
 #include "coll/image.h"
 #include "coll/init.h"
-#include "coll/drain.h"
 #include "coll/job.h"
 
 /* One of the two buffers, and where it is worked on: itself, or a stand-in. */
