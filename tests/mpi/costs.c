@@ -160,16 +160,14 @@ static unsigned significant(const struct row *row, bool inplace)
     return sends + receives;
 }
 
+static MPI_Comm ring; /* where every rank has neighbours */
+
 static void try_host(const struct row *row, bool inplace, double *send, double *recv)
 {
-    static int counts[MAX_RANKS];
-    struct tt_call c = {.send = {send, 3, MPI_DOUBLE},
-                        .recv = {recv, 3, MPI_DOUBLE, counts},
-                        .op = MPI_SUM,
-                        .comm = MPI_COMM_WORLD};
+    struct tt_call c = row_call(row, 3, MPI_DOUBLE, row->traits & TT_NEIGHBOURS ? ring : MPI_COMM_WORLD, false);
 
-    for (int i = 0; i < test_size; i++)
-        counts[i] = 3;
+    c.send.buf = send;
+    c.recv.out = recv;
     if (inplace && (row->traits & TT_INPLACE_ALL || test_rank == 0)) {
         if (row->traits & TT_SEND_AT_ROOT)
             c.recv.out = MPI_IN_PLACE;
@@ -188,11 +186,14 @@ static void try_host(const struct row *row, bool inplace, double *send, double *
 static void try_all_on_host(void)
 {
     static double send[3 * MAX_RANKS], recv[3 * MAX_RANKS];
+    const int periodic = 1;
 
+    PMPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &ring);
     for (int r = 0; r < NROWS; r++)
         for (int inplace = 0; inplace < 2; inplace++)
-            if (!row_apart(&rows[r]) && (!inplace || rows[r].traits & (TT_INPLACE_ALL | TT_INPLACE_ROOT)))
+            if (!inplace || rows[r].traits & (TT_INPLACE_ALL | TT_INPLACE_ROOT))
                 try_host(&rows[r], inplace, send, recv);
+    MPI_Comm_free(&ring);
 }
 
 /* ---- the caller's context ---- */

@@ -19,15 +19,26 @@
 enum { COUNT = 4, MAX_RANKS = 16 };
 
 static MPI_Comm alone; /* MPI_COMM_SELF again */
-static int counts[MAX_RANKS], bad_counts[MAX_RANKS];
-static MPI_Count wide_counts[MAX_RANKS], wide_bad_counts[MAX_RANKS];
+static MPI_Comm alone_in_ring, all_in_ring; /* where every rank has neighbours */
+static int bad_counts[MAX_RANKS];
+static MPI_Count wide_bad_counts[MAX_RANKS];
 
 /* ---- faults ---- */
 
 static void negative_count(struct tt_call *c)
 {
     c->send.count = c->recv.count = -1;
-    c->recv.counts = c->wide ? (const void *)wide_bad_counts : bad_counts;
+    c->send.counts = c->recv.counts = c->wide ? (const void *)wide_bad_counts : bad_counts;
+}
+
+static void no_counts(struct tt_call *c)
+{
+    c->send.counts = c->recv.counts = NULL;
+}
+
+static void no_topology(struct tt_call *c)
+{
+    c->comm = c->comm == alone_in_ring ? alone : MPI_COMM_WORLD;
 }
 
 static void root_too_large(struct tt_call *c)
@@ -151,6 +162,9 @@ static const struct fault {
     bool alias;    /* the standard forbids it, but an MPI need not look */
 } faults[] = {
     {"a negative count", negative_count, ~0u, TT_NO_BUFFER, true, false},
+    {"no array of counts", no_counts, TT_COUNTS | TT_SEND_COUNTS | TT_RECV_COUNTS, 0, false, false},
+    {"a communicator without a topology", no_topology, TT_NEIGHBOURS, TT_SEND_COUNTS | TT_RECV_COUNTS, true,
+     false},
     {"a root beyond the last rank", root_too_large, TT_ROOTED, 0, true, false},
     {"a negative root", root_negative, TT_ROOTED, 0, true, false},
     {"a null type", null_type, ~0u, TT_NO_BUFFER, true, false},
@@ -167,7 +181,7 @@ static const struct fault {
     {"a null receive buffer", null_recv, ~0u, TT_NO_BUFFER, false, false},
     {"MPI_IN_PLACE to receive in", receive_in_place, ~0u, TT_NO_BUFFER | TT_SEND_AT_ROOT, false, false},
     {"MPI_IN_PLACE to send from", send_in_place, TT_SEND_AT_ROOT, 0, false, false},
-    {"one buffer twice", same_buffer, ~0u, TT_NO_BUFFER | TT_ONE_BUFFER, false, true},
+    {"one buffer twice", same_buffer, ~0u, TT_NO_BUFFER | TT_ONE_BUFFER | TT_RECV_NOT_FIRST, false, true},
     {"a null communicator", null_communicator, ~0u, 0, true, false},
 };
 enum { NFAULTS = sizeof faults / sizeof *faults };
@@ -176,19 +190,28 @@ enum { NFAULTS = sizeof faults / sizeof *faults };
 
 static struct region regions[NMEMORIES][2];
 
-static struct tt_call call_of(const struct fault *f, MPI_Comm comm, bool wide, enum memory from, enum memory to)
+/* The types of blocks, where they have their own. */
+static const MPI_Datatype *repeated(MPI_Datatype types[MAX_RANKS], MPI_Datatype type)
+{
+    for (int i = 0; i < MAX_RANKS; i++)
+        types[i] = type;
+    return types;
+}
+
+static struct tt_call call_of(const struct row *row, const struct fault *f, MPI_Comm comm, bool wide, enum memory from,
+                              enum memory to)
 {
     static const double data[2 * COUNT * MAX_RANKS];
-    struct tt_call c = {.send = {region_set(&regions[from][0], 0, data, sizeof data), COUNT, MPI_INT},
-                        .recv = {region_set(&regions[to][1], 0, data, sizeof data), COUNT, MPI_INT, counts},
-                        .wide = wide,
-                        .op = MPI_SUM,
-                        .root = 0,
-                        .comm = comm};
+    static MPI_Datatype types[2][MAX_RANKS];
+    struct tt_call c = row_call(row, COUNT, MPI_INT, comm, wide);
 
-    if (wide)
-        c.recv.counts = wide_counts;
+    if (row->traits & TT_NEIGHBOURS)
+        c.comm = comm == alone ? alone_in_ring : all_in_ring;
+    c.send.buf = region_set(&regions[from][0], 0, data, sizeof data);
+    c.recv.out = region_set(&regions[to][1], 0, data, sizeof data);
     f->commit(&c);
+    c.send.types = repeated(types[0], c.send.type);
+    c.recv.types = repeated(types[1], c.recv.type);
     return c;
 }
 
@@ -219,7 +242,7 @@ static bool native_survives(call_function *native, const struct tt_call *c)
 
 static void try_on_host(const struct row *row, const struct fault *f, MPI_Comm comm)
 {
-    struct tt_call c = call_of(f, comm, false, HOST, HOST);
+    struct tt_call c = call_of(row, f, comm, false, HOST, HOST);
     int theirs, ours;
 
     test_now("%s with %s, host memory, on %s", row->id, f->name, comm == alone ? "one rank" : "all ranks");
@@ -230,7 +253,7 @@ static void try_on_host(const struct row *row, const struct fault *f, MPI_Comm c
     test_check(theirs == ours, "expected error class %d, as the MPI below gives, got %d", theirs, ours);
     if (!row->large)
         return;
-    c = call_of(f, comm, true, HOST, HOST);
+    c = call_of(row, f, comm, true, HOST, HOST);
     test_now("%s_c with %s, host memory", row->id, f->name);
     ours = class_of(row->large(&c));
     test_check(theirs == ours, "expected error class %d, as without _c, got %d", theirs, ours);
@@ -244,11 +267,11 @@ static bool in_place(const struct fault *f)
 /* The other buffer is on the device, so that Tutti is needed; the MPI below must not get to see it. */
 static void try_on_device(const struct row *row, const struct fault *f, MPI_Comm comm)
 {
-    const struct tt_call host = call_of(f, comm, false, HOST, HOST);
+    const struct tt_call host = call_of(row, f, comm, false, HOST, HOST);
     const bool survives = native_survives(row->theirs, &host);
     const bool comparable = !f->alias && !in_place(f) && f->commit != null_type && survives;
     const int theirs = comparable ? class_of(row->theirs(&host)) : MPI_SUCCESS;
-    const struct tt_call c = call_of(f, comm, false, DEVICE, DEVICE);
+    const struct tt_call c = call_of(row, f, comm, false, DEVICE, DEVICE);
     int ours;
 
     if (f->commit == null_communicator && !survives)
@@ -265,9 +288,9 @@ static bool applies(const struct fault *f, const struct row *row, MPI_Comm comm)
     return (f->needs == ~0u || row->traits & f->needs) && !(row->traits & f->unless) && (comm == alone || f->together);
 }
 
-static bool keeps_receive_buffer(const struct fault *f)
+static bool keeps_receive_buffer(const struct fault *f, const struct row *row)
 {
-    const struct tt_call c = call_of(f, MPI_COMM_SELF, false, HOST, HOST);
+    const struct tt_call c = call_of(row, f, alone, false, HOST, HOST);
 
     return c.recv.out && c.recv.out != MPI_IN_PLACE;
 }
@@ -276,14 +299,14 @@ static bool keeps_receive_buffer(const struct fault *f)
 static bool has_device(const struct fault *f, const struct row *row)
 {
     return test_gpus > 0 && !(row->traits & TT_NO_BUFFER) &&
-           (keeps_receive_buffer(f) || !(row->traits & TT_ONE_BUFFER));
+           (keeps_receive_buffer(f, row) || !(row->traits & TT_ONE_BUFFER));
 }
 
 static void try_all(MPI_Comm comm)
 {
     for (int r = 0; r < NROWS; r++)
         for (int i = 0; i < NFAULTS; i++)
-            if (!row_apart(&rows[r]) && applies(&faults[i], &rows[r], comm)) {
+            if (applies(&faults[i], &rows[r], comm)) {
                 try_on_host(&rows[r], &faults[i], comm);
                 if (has_device(&faults[i], &rows[r]))
                     try_on_device(&rows[r], &faults[i], comm);
@@ -314,7 +337,7 @@ static void note(MPI_Comm *comm, int *error, ...)
 static void try_handler(enum memory memory)
 {
     const struct row *allreduce = rows;
-    const struct tt_call c = call_of(&faults[0], MPI_COMM_SELF, false, memory, memory);
+    const struct tt_call c = call_of(allreduce, &faults[0], MPI_COMM_SELF, false, memory, memory);
     MPI_Errhandler handler;
     int due = 1;
 
@@ -462,7 +485,7 @@ static void try_all_uneven(void)
     test_set("TUTTI_CHUNK", "1K");
     for (int r = 0; r < NROWS; r++)
         for (int a = 0; (algorithm = test_algorithm(rows[r].id, a)); a++) {
-            if (row_apart(&rows[r]) || rows[r].traits & (TT_REDUCES | TT_NO_BUFFER | TT_ONE_BUFFER) ||
+            if (rows[r].traits & (TT_REDUCES | TT_NO_BUFFER | TT_ONE_BUFFER | TT_SEND_COUNTS | TT_RECV_COUNTS) ||
                 strcmp(algorithm, "native") == 0)
                 continue; /* the MPI below is not asked: a rank that cannot take part there leaves the others waiting */
             test_pin(rows[r].id, algorithm);
@@ -503,21 +526,12 @@ static void meet(MPI_Comm *comm, int *error, ...)
         MPI_Allreduce(&mine, &met, 1, MPI_DOUBLE, MPI_SUM, meeting);
 }
 
-static const struct row *row_named(const char *id)
-{
-    int r = 0;
-
-    while (strcmp(rows[r].id, id) != 0)
-        r++;
-    return &rows[r];
-}
-
 /* Has the error that raiser raises raised, on this rank alone or, what is under way, on all. */
 static void raise_error(enum raiser raiser, MPI_Comm all)
 {
     const enum memory memory = test_gpus > 0 && raiser != BELOW ? DEVICE : HOST;
     const struct fault wrong = {.commit = raiser == REFUSED ? band_of_doubles : null_type};
-    struct tt_call c = call_of(&wrong, apart, false, memory, memory);
+    struct tt_call c = call_of(&rows[0], &wrong, apart, false, memory, memory);
 
     if (raiser != FAILED) {
         rows[0].ours(&c);
@@ -635,14 +649,14 @@ static void try_handlers(void)
 
 int main(int argc, char **argv)
 {
+    const int one = 1;
+
     test_begin(&argc, &argv, 60);
     PMPI_Type_contiguous(2, MPI_INT, &two_ints);
     PMPI_Type_commit(&two_ints);
     PMPI_Type_contiguous(2, MPI_INT, &uncommitted);
     PMPI_Op_create(add, 1, &add_op);
     for (int i = 0; i < MAX_RANKS; i++) {
-        counts[i] = COUNT;
-        wide_counts[i] = COUNT;
         bad_counts[i] = i ? COUNT : -1;
         wide_bad_counts[i] = bad_counts[i];
     }
@@ -650,10 +664,16 @@ int main(int argc, char **argv)
         for (int side = 0; side < 2 && memory_exists((enum memory)m); side++)
             region_make(&regions[m][side], (enum memory)m, 4096);
     PMPI_Comm_dup(MPI_COMM_SELF, &alone);
+    PMPI_Cart_create(MPI_COMM_SELF, 1, &one, &one, 0, &alone_in_ring);
+    PMPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &one, 0, &all_in_ring);
+    PMPI_Comm_set_errhandler(alone_in_ring, MPI_ERRORS_RETURN);
+    PMPI_Comm_set_errhandler(all_in_ring, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL); /* no error of another communicator may end there */
     try_all(alone);
     try_all(MPI_COMM_WORLD);
     MPI_Comm_free(&alone);
+    MPI_Comm_free(&alone_in_ring);
+    MPI_Comm_free(&all_in_ring);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     try_handler(HOST);
     if (test_gpus > 0)

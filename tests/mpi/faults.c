@@ -16,8 +16,7 @@ enum { FAILING = 1, ROOM = 8 << 20, MAX_RANKS = 16 };
 
 static char *send, *recv; /* device memory */
 static double *host;
-static int counts[MAX_RANKS];
-static MPI_Count wide_counts[MAX_RANKS];
+static MPI_Comm ring; /* where every rank has neighbours */
 
 /* ---- what an error must say ---- */
 
@@ -34,22 +33,24 @@ static void check_words(int error, const char *collective, const char *cause)
 
 /* ---- calls ---- */
 
+static struct tt_call arguments(const struct row *row, int n)
+{
+    return row_call(row, n, MPI_DOUBLE, row->traits & TT_NEIGHBOURS ? ring : MPI_COMM_WORLD, false);
+}
+
 /* n doubles in each block; every rank's are its rank + 1. */
-static struct tt_call call_of(int n)
+static struct tt_call call_of(const struct row *row, int n)
 {
     const size_t bytes = sizeof(double) * (size_t)n * (size_t)test_size;
+    struct tt_call c = arguments(row, n);
 
     for (int i = 0; i < n * test_size; i++)
         host[i] = test_rank + 1;
-    for (int i = 0; i < test_size; i++)
-        wide_counts[i] = counts[i] = n;
     memory_put(DEVICE, send, host, bytes);
     memory_put(DEVICE, recv, host, bytes);
-    return (struct tt_call){.send = {send, n, MPI_DOUBLE},
-                            .recv = {recv, n, MPI_DOUBLE, counts},
-                            .op = MPI_SUM,
-                            .root = 0,
-                            .comm = MPI_COMM_WORLD};
+    c.send.buf = send;
+    c.recv.out = recv;
+    return c;
 }
 
 /* Is a reduction that says it succeeded right? */
@@ -83,7 +84,7 @@ static bool says(int error, const char *cause)
  * and say so. */
 static int call(const struct row *row, int n, const char *cause, bool here, enum must must)
 {
-    const struct tt_call c = call_of(n);
+    const struct tt_call c = call_of(row, n);
     const int error = row->ours(&c);
     int first = error != MPI_SUCCESS && says(error, cause), any = 0;
 
@@ -166,7 +167,7 @@ static void try_memory_row(const struct row *row)
 static void run_memory(void)
 {
     for (int r = 0; r < NROWS; r++)
-        if (!row_apart(&rows[r]) && !(rows[r].traits & TT_NO_BUFFER))
+        if (!(rows[r].traits & TT_NO_BUFFER))
             try_memory_row(&rows[r]);
     check_host("after the failures");
 }
@@ -178,25 +179,21 @@ static void run_memory(void)
 static void check_all_on_host(void)
 {
     static double out[8 * MAX_RANKS], in[8 * MAX_RANKS];
-    struct tt_call c = call_of(0);
 
-    c.send.buf = out;
-    c.recv.out = in;
-    c.send.count = c.recv.count = 8;
     for (int i = 0; i < 8 * test_size; i++)
         out[i] = test_rank + 1;
-    for (int i = 0; i < test_size; i++)
-        counts[i] = 8;
     for (int r = 0; r < NROWS; r++) {
-        if (row_apart(&rows[r]))
-            continue;
+        struct tt_call c = arguments(&rows[r], 8);
+
+        c.send.buf = out;
+        c.recv.out = in;
         memset(in, 0, sizeof in);
         test_now("%s of host memory after a context broke", rows[r].id);
         if (!test_success(rows[r].ours(&c)))
             return;
         if (strcmp(rows[r].id, "allreduce") == 0)
             test_check(in[7] == test_size * (test_size + 1) / 2.0, "wrong sum: %g", in[7]);
-        if (strcmp(rows[r].id, "allgather") == 0)
+        if (strcmp(rows[r].id, "allgather") == 0 || strcmp(rows[r].id, "allgatherv") == 0)
             test_check(in[8 * test_size - 1] == test_size, "wrong block: %g", in[8 * test_size - 1]);
     }
 }
@@ -216,7 +213,7 @@ static void run_broken(const char *spec, const char *cause)
     if (here)
         recv = (send = (char *)host) + ROOM / 2; /* it has no device memory any more, or none that it may touch */
     else
-        call_of(5000);
+        call_of(&rows[0], 5000);
     MPI_Allreduce(send, recv, 5000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     check_host("after a context broke");
     check_all_on_host();
@@ -225,6 +222,7 @@ static void run_broken(const char *spec, const char *cause)
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "memory";
+    const int periodic = 1;
 
     test_begin(&argc, &argv, 60);
     if (!simulator.inject || test_size < 2) {
@@ -235,11 +233,14 @@ int main(int argc, char **argv)
     recv = memory_take(DEVICE, ROOM);
     host = malloc(ROOM);
     test_set("TUTTI_CHUNK", "4K");
+    PMPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &ring);
+    PMPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
     if (strcmp(mode, "sticky") == 0)
         run_broken("sticky:after=4", "illegal");
     else if (strcmp(mode, "lost") == 0)
         run_broken("lost:after=4", "context");
     else
         run_memory();
+    MPI_Comm_free(&ring);
     return test_end();
 }

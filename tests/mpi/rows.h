@@ -1,65 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The collectives as the tests call them: a table made from the rows of collectives.def, so that a new row is tested
- * without another word. Included once by a program. */
+ * without another word. Every flavour that the MPI has: blocking, nonblocking, persistent (MPI-4), and the large-count
+ * twin of each (MPI-4); what it has not is NULL. */
 #ifndef ROWS_H
 #define ROWS_H
 
 #include "coll/call.h"
 
 typedef int call_function(const struct tt_call *c);
+typedef int request_function(const struct tt_call *c, MPI_Request *request); /* starts, or makes, what it is */
 
-#define N int
-#define D int
-#define TT_COLLECTIVE(id, Name, family, traits, params, fill, args)                                                    \
-    static int ours_##id(const struct tt_call *c)                                                                      \
-    {                                                                                                                  \
-        return MPI_##Name args;                                                                                        \
-    }                                                                                                                  \
-    static int theirs_##id(const struct tt_call *c)                                                                    \
-    {                                                                                                                  \
-        return PMPI_##Name args;                                                                                       \
-    }
-#include "coll/collectives.def"
-#undef TT_COLLECTIVE
-#undef N
-#undef D
-
-#if MPI_VERSION >= 4
-#define N MPI_Count
-#define D MPI_Aint
-#define TT_COLLECTIVE_PLAIN(id, Name, family, traits, params, fill, args) enum { no_large_##id };
-#define TT_COLLECTIVE(id, Name, family, traits, params, fill, args)                                                    \
-    static int large_##id(const struct tt_call *c)                                                                     \
-    {                                                                                                                  \
-        return MPI_##Name##_c args;                                                                                    \
-    }
-#include "coll/collectives.def"
-#undef TT_COLLECTIVE
-#undef N
-#undef D
-#define LARGE(id) large_##id
-#else
-#define LARGE(id) NULL
-#endif
-
-static const struct row {
+struct row {
     const char *id;
     unsigned traits;
-    call_function *ours, *theirs, *large; /* large: the _c twin, or NULL */
-} rows[] = {
-#define TT_COLLECTIVE_PLAIN(id_, Name, family, traits_, params, fill, args)                                            \
-    {.id = #id_, .traits = traits_, .ours = ours_##id_, .theirs = theirs_##id_},
-#define TT_COLLECTIVE(id_, Name, family, traits_, params, fill, args)                                                  \
-    {.id = #id_, .traits = traits_, .ours = ours_##id_, .theirs = theirs_##id_, .large = LARGE(id_)},
-#include "coll/collectives.def"
-#undef TT_COLLECTIVE
+    call_function *ours, *theirs, *large; /* theirs: of the MPI below; large: the _c twin of ours */
+    struct requested {
+        request_function *ours, *theirs, *large;
+    } nonblocking, persistent;
 };
-enum { NROWS = sizeof rows / sizeof *rows };
 
-/* Rows whose arguments the older programs do not know how to make. */
-static inline bool row_apart(const struct row *row)
-{
-    return row->traits & (TT_NEIGHBOURS | TT_SEND_COUNTS | TT_RECV_COUNTS | TT_RECV_NOT_FIRST);
-}
+enum { NROWS = TT_NCOLLS };
+extern const struct row rows[NROWS];
+
+const struct row *row_named(const char *id);
+
+/* Arguments where every block has n elements of the type and lies behind the one before: counts, displacements and
+ * types, as int or, wide, for the _c twin. All but the buffers' addresses, the op, MPI_SUM, and the root, 0, which may
+ * be changed in what is returned; the arrays are good until the next call. */
+struct tt_call row_call(const struct row *row, int n, MPI_Datatype type, MPI_Comm comm, bool wide);
 
 #endif
