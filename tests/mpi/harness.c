@@ -17,6 +17,7 @@
 enum { GUARD = 192, ALIGN = 256, GUARD_BYTE = 0xA5, MAX_SAID = 20, CUDA_MEMCPY_DEFAULT = 4, CUDA_ATTACH_GLOBAL = 1 };
 
 int test_rank, test_size, test_gpus;
+MPI_Status *const no_statuses = MPI_STATUSES_IGNORE;
 struct simulator simulator;
 static uint64_t seed;
 static long checks, failures;

@@ -16,6 +16,8 @@
 extern int test_rank, test_size; /* of MPI_COMM_WORLD */
 extern int test_gpus;            /* visible to this process; 0: every test is on host memory */
 
+extern MPI_Status *const no_statuses; /* MPI_STATUSES_IGNORE, which gcc takes for an array that is too short */
+
 /* MPI_Init, the GPU of this rank, and MPI_ERRORS_RETURN on MPI_COMM_WORLD and MPI_COMM_SELF. seconds: until the
  * watchdog bites. */
 void test_begin(int *argc, char ***argv, unsigned seconds);

@@ -88,6 +88,7 @@ refuses()
 }
 
 run_collectives() { passes 7 "" collectives; }
+run_flavours() { passes 7 "" flavours; }
 run_cells() { passes 4 "" cells; }
 run_types() { passes 5 "" types; }
 run_errors() { passes 2 "" errors; }
@@ -150,7 +151,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings nocuda errors faults costs worlds cells types collectives}; do
+for name in ${*:-harmless settings nocuda errors faults costs worlds cells types flavours collectives}; do
     "run_$name"
 done
 [ $failed -eq 0 ] && exit 0
