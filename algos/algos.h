@@ -178,6 +178,7 @@ struct tt_alg {
     const char *name;    /* as in TUTTI_ALLREDUCE=name */
     const char *summary; /* one line: how it works and what it costs, in alpha, beta, gamma, p, n */
     unsigned needs;      /* enum tt_needs */
+    bool canonical;      /* a reduction that folds every element in the tree that its collective and p give (pieces.h) */
     int (*build)(struct tt_plan *p, const struct tt_shape *s); /* TT_OWN only; 0, or an errno value */
     enum tt_delegate delegate;
 };

@@ -4,22 +4,35 @@
  * with the blocks shifted to the front and rotated at the end; here each is received where it belongs, and a run that
  * wraps from the last block to the first travels as two messages, which is cheaper than moving all blocks.
  * ceil(log2 p) alpha + (p-1)/p n beta, where n is all blocks together. */
-#include "algos/algos.h"
+#include "algos/pieces.h"
 
-static int build(struct tt_plan *p, const struct tt_shape *s)
+/* Where n blocks from first on lie, as two runs: up to the last block, and on from block 0. */
+struct run {
+    int64_t at, n, wrapped;
+};
+
+static struct run run_of(const struct tt_shape *s, int first, int n)
+{
+    const int before = n < s->size - first ? n : s->size - first;
+    const int64_t at = tt_offset(s, first);
+
+    return (struct run){at, tt_offset(s, first + before) - at, tt_offset(s, n - before)};
+}
+
+int tt_allgather_bruck(struct tt_plan *p, const struct tt_shape *s)
 {
     const int size = tt_size(p), rank = tt_rank(p);
 
-    tt_copy(p, tt_at(RECV, rank * s->count), tt_at(SEND, 0), s->count);
+    tt_copy(p, tt_at(RECV, tt_offset(s, rank)), tt_at(SEND, 0), tt_block(s, rank));
     for (int have = 1; have < size; have *= 2) {
         const int to = tt_mod(rank - have, size), from = tt_mod(rank + have, size);
-        const int run = have < size - have ? have : size - have;
-        const int out = run < size - rank ? run : size - rank, in = run < size - from ? run : size - from;
+        const int blocks = have < size - have ? have : size - have;
+        const struct run out = run_of(s, rank, blocks), in = run_of(s, from, blocks);
 
-        tt_send(p, to, have == 1 ? tt_at(SEND, 0) : tt_at(RECV, rank * s->count), out * s->count);
-        tt_send(p, to, tt_at(RECV, 0), (run - out) * s->count);
-        tt_recv(p, from, tt_at(RECV, from * s->count), in * s->count);
-        tt_recv(p, from, tt_at(RECV, 0), (run - in) * s->count);
+        tt_send(p, to, have == 1 ? tt_at(SEND, 0) : tt_at(RECV, out.at), out.n);
+        tt_send(p, to, tt_at(RECV, 0), out.wrapped);
+        tt_recv(p, from, tt_at(RECV, in.at), in.n);
+        tt_recv(p, from, tt_at(RECV, 0), in.wrapped);
         tt_fence(p);
     }
     return 0;
@@ -27,4 +40,4 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(allgather, bruck,
              .summary = "runs that double, sent 2^k ranks down: ceil(log2 p) alpha + (p-1)/p n beta, for any p",
-             .build = build);
+             .build = tt_allgather_bruck);

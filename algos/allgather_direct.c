@@ -3,22 +3,22 @@
  * pair has a link of its own and messages are cheap, as between GPUs of one node. Each starts with the next rank
  * up, so that the senders do not all fall upon one receiver. alpha where messages to different
  * ranks start together, (p-1) alpha where they start one by one, + (p-1)/p n beta; n is all blocks together. */
-#include "algos/algos.h"
+#include "algos/pieces.h"
 
-static int build(struct tt_plan *p, const struct tt_shape *s)
+int tt_allgather_direct(struct tt_plan *p, const struct tt_shape *s)
 {
     const int size = tt_size(p), rank = tt_rank(p);
 
-    tt_copy(p, tt_at(RECV, rank * s->count), tt_at(SEND, 0), s->count);
+    tt_copy(p, tt_at(RECV, tt_offset(s, rank)), tt_at(SEND, 0), tt_block(s, rank));
     for (int k = 1; k < size; k++) {
         const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
 
-        tt_send(p, to, tt_at(SEND, 0), s->count);
-        tt_recv(p, from, tt_at(RECV, from * s->count), s->count);
+        tt_send(p, to, tt_at(SEND, 0), tt_block(s, rank));
+        tt_recv(p, from, tt_at(RECV, tt_offset(s, from)), tt_block(s, from));
     }
     return 0;
 }
 
 TT_ALGORITHM(allgather, direct,
              .summary = "each sends its block to all at once: one round of p-1 messages, (p-1)/p n beta",
-             .build = build);
+             .build = tt_allgather_direct);

@@ -20,21 +20,22 @@ void tt_double(struct tt_plan *p, const struct tt_shape *s, enum tt_order order,
     }
 }
 
-static int build(struct tt_plan *p, const struct tt_shape *s)
+int tt_allgather_doubling(struct tt_plan *p, const struct tt_shape *s)
 {
     const struct tt_fold f = tt_fold(p, -1);
-    const int64_t own = tt_rank(p) * s->count, theirs = f.partner * s->count, all = tt_size(p) * s->count;
+    const int rank = tt_rank(p);
+    const int64_t own = tt_block(s, rank), all = tt_offset(s, s->size);
     int error;
 
     if (!f.stays) {
-        tt_send(p, f.partner, tt_at(SEND, 0), s->count);
+        tt_send(p, f.partner, tt_at(SEND, 0), own);
         tt_fence(p);
         tt_recv(p, f.partner, tt_at(RECV, 0), all);
         return 0;
     }
-    tt_copy(p, tt_at(RECV, own), tt_at(SEND, 0), s->count);
+    tt_copy(p, tt_at(RECV, tt_offset(s, rank)), tt_at(SEND, 0), own);
     if (f.partner >= 0)
-        tt_recv(p, f.partner, tt_at(RECV, theirs), s->count);
+        tt_recv(p, f.partner, tt_at(RECV, tt_offset(s, f.partner)), tt_block(s, f.partner));
     tt_fence(p);
     error = tt_fold_enter(p, &f, tt_at(SEND, 0), tt_at(RECV, 0));
     if (error)
@@ -48,4 +49,4 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(allgather, doubling,
              .summary = "partners exchange all they have: log2(p) alpha + (p-1)/p n beta; best on a power of two",
-             .build = build);
+             .build = tt_allgather_doubling);

@@ -2,19 +2,19 @@
 /* Ring allgather: p-1 steps, in each of which every rank passes on the block it received last. Each rank talks to two
  * neighbours only and receives each block once: the choice for long blocks.
  * (p-1) alpha + (p-1)/p n beta, where n is all blocks together; latency grows with p. */
-#include "algos/algos.h"
+#include "algos/pieces.h"
 
-static int build(struct tt_plan *p, const struct tt_shape *s)
+int tt_allgather_ring(struct tt_plan *p, const struct tt_shape *s)
 {
     const int size = tt_size(p), rank = tt_rank(p);
     const int right = tt_mod(rank + 1, size), left = tt_mod(rank - 1, size);
 
-    tt_copy(p, tt_at(RECV, rank * s->count), tt_at(SEND, 0), s->count);
+    tt_copy(p, tt_at(RECV, tt_offset(s, rank)), tt_at(SEND, 0), tt_block(s, rank));
     for (int k = 0; k < size - 1; k++) {
         const int out = tt_mod(rank - k, size), in = tt_mod(rank - k - 1, size);
 
-        tt_send(p, right, k == 0 ? tt_at(SEND, 0) : tt_at(RECV, out * s->count), s->count);
-        tt_recv(p, left, tt_at(RECV, in * s->count), s->count);
+        tt_send(p, right, k == 0 ? tt_at(SEND, 0) : tt_at(RECV, tt_offset(s, out)), tt_block(s, out));
+        tt_recv(p, left, tt_at(RECV, tt_offset(s, in)), tt_block(s, in));
         tt_fence(p);
     }
     return 0;
@@ -22,4 +22,4 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(allgather, ring,
              .summary = "blocks go round once: (p-1) alpha + (p-1)/p n beta; bandwidth optimal",
-             .build = build);
+             .build = tt_allgather_ring);

@@ -25,4 +25,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(allreduce, direct,
              .summary = "each reduces its slice, sends it to all: 2 rounds of p-1 messages, 2(p-1)/p n beta",
+             .canonical = true,
              .build = build);

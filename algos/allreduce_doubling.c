@@ -44,4 +44,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(allreduce, doubling,
              .summary = "partners exchange whole vectors: log2(p) (alpha + n beta + n gamma); fewest steps",
+             .canonical = true,
              .build = build);

@@ -24,4 +24,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(allreduce, halving,
              .summary = "Rabenseifner: halving, then doubling: 2 log2(p) alpha + 2(p-1)/p n beta",
+             .canonical = true,
              .build = build);

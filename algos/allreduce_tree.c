@@ -14,4 +14,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(allreduce, tree,
              .summary = "binomial reduce to rank 0, binomial bcast: 2 log2(p) (alpha + n beta); fewest messages",
+             .canonical = true,
              .build = build);

@@ -4,31 +4,84 @@
  * blocks. As the partners exchange, a block that arrives may take the place of the one that left, so in place
  * costs no copy of the whole buffer: each block waits aside until its exchange is over, and moves during the next.
  * p alpha + (p-1)/p n beta, where n is all blocks of a rank together. */
-#include "algos/algos.h"
+#include "algos/pieces.h"
+
+/* The steps of one round: all of those from k on, up to `end`, at the same time. Where a rank's partner of step k waits
+ * aside in place, one behind the other. */
+struct round {
+    int k, end;
+    struct tt_loc aside;
+};
+
+static int partner(const struct tt_plan *p, int k)
+{
+    return tt_mod(k - tt_rank(p), tt_size(p));
+}
+
+/* The most that arrives in one round. */
+static int64_t fullest(const struct tt_plan *p, const struct tt_shape *s, int at_once)
+{
+    int64_t most = 0, n = 0;
+
+    for (int k = 0; k < s->size; k++) {
+        n = (k % at_once ? n : 0) + tt_block(s, partner(p, k));
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static void exchange(struct tt_plan *p, const struct tt_shape *s, struct round r)
+{
+    for (; r.k < r.end; r.k++) {
+        const int peer = partner(p, r.k);
+        const struct tt_loc out = tt_at(SEND, tt_send_offset(s, peer)), in = tt_at(RECV, tt_offset(s, peer));
+
+        if (peer == tt_rank(p)) {
+            tt_copy(p, in, out, tt_block(s, peer));
+            continue;
+        }
+        tt_send(p, peer, out, tt_send_block(s, peer));
+        tt_recv(p, peer, s->inplace ? r.aside : in, tt_block(s, peer));
+        r.aside.at += tt_block(s, peer);
+    }
+}
+
+static void move_in(struct tt_plan *p, const struct tt_shape *s, struct round r)
+{
+    for (; r.k < r.end; r.k++) {
+        const int peer = partner(p, r.k);
+
+        if (peer == tt_rank(p))
+            continue;
+        tt_copy(p, tt_at(RECV, tt_offset(s, peer)), r.aside, tt_block(s, peer));
+        r.aside.at += tt_block(s, peer);
+    }
+}
+
+int tt_exchange_blocks(struct tt_plan *p, const struct tt_shape *s, int at_once)
+{
+    const int64_t room = s->inplace ? fullest(p, s, at_once) : 0;
+    const struct tt_loc aside[2] = {tt_tmp(p, room), tt_tmp(p, room)};
+    struct round before = {0};
+
+    for (int k = 0; k < s->size; k += at_once) {
+        const int end = k + at_once < s->size ? k + at_once : s->size;
+        const struct round now = {k, end, aside[k / at_once % 2]};
+
+        exchange(p, s, now);
+        if (s->inplace)
+            move_in(p, s, before);
+        tt_fence(p);
+        before = now;
+    }
+    if (s->inplace)
+        move_in(p, s, before);
+    return 0;
+}
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
-    const int size = tt_size(p), rank = tt_rank(p);
-    const int64_t n = s->count;
-    const struct tt_loc aside[2] = {tt_tmp(p, s->inplace ? n : 0), tt_tmp(p, s->inplace ? n : 0)};
-
-    for (int k = 0; k < size; k++) {
-        const int peer = tt_mod(k - rank, size), before = tt_mod(k - 1 - rank, size);
-        const struct tt_loc block = tt_at(RECV, peer * n);
-
-        if (peer == rank) {
-            tt_copy(p, block, tt_at(SEND, peer * n), n);
-        } else {
-            tt_send(p, peer, tt_at(SEND, peer * n), n);
-            tt_recv(p, peer, s->inplace ? aside[k % 2] : block, n);
-        }
-        if (s->inplace && k > 0 && before != rank)
-            tt_copy(p, tt_at(RECV, before * n), aside[(k - 1) % 2], n);
-        tt_fence(p);
-    }
-    if (s->inplace && tt_mod(-1 - rank, size) != rank)
-        tt_copy(p, tt_at(RECV, tt_mod(-1 - rank, size) * n), aside[(size - 1) % 2], n);
-    return 0;
+    return tt_exchange_blocks(p, s, 1);
 }
 
 TT_ALGORITHM(alltoall, pairwise,

@@ -5,13 +5,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* The first rank that part i stands for, if so many pairs have folded. */
+static int first_of_part(int i, int pairs)
+{
+    return i < pairs ? 2 * i : i + pairs;
+}
+
 int64_t tt_part(const struct tt_shape *s, int parts, int i)
 {
-    const int pairs = s->size - parts;
-
     if (s->coll == TT_COLL_allreduce || s->coll == TT_COLL_reduce || s->coll == TT_COLL_bcast)
         return tt_cut(s->count, parts, i);
-    return tt_offset(s, i < pairs ? 2 * i : i + pairs);
+    return tt_offset(s, first_of_part(i, s->size - parts));
 }
 
 int64_t tt_longest(const struct tt_shape *s)
@@ -82,6 +86,15 @@ int tt_folded_rank(int rank, int size)
     const int pairs = size - tt_pow2_below(size);
 
     return rank < 2 * pairs ? rank / 2 : rank - pairs;
+}
+
+struct tt_merge tt_merge_at(int part, int size, int level)
+{
+    const int pairs = size - tt_pow2_below(size), width = 1 << level, low = part & -width;
+    const int first = first_of_part(low, pairs);
+
+    return (struct tt_merge){first, level ? first_of_part(low + width / 2, pairs) : first + 1,
+                             first_of_part(low + width, pairs)};
 }
 
 void tt_unfold(struct tt_plan *p, const struct tt_fold *f, int64_t n)

@@ -10,12 +10,24 @@
  * whose shape states blocks, at the blocks of the rank, or pair of ranks, that is number i after folding. */
 int64_t tt_part(const struct tt_shape *s, int parts, int i);
 
-/* The longest block of a reduce_scatter. */
+/* The longest block. */
 int64_t tt_longest(const struct tt_shape *s);
+
+/* Messages that one rank has under way at a time where nothing but the number of ranks would limit them. */
+enum { TT_AT_ONCE = 8 };
 
 /* True if, in place, n elements of SEND from `from` on overlap those of RECV from `to` on without being the same: then
  * no step may read the one and write the other. */
 bool tt_straddles(const struct tt_shape *s, int64_t from, int64_t to, int64_t n);
+
+/* ---- whole algorithms that serve blocks of equal and of different length alike; in the files of that name ---- */
+int tt_allgather_ring(struct tt_plan *p, const struct tt_shape *s);
+int tt_allgather_direct(struct tt_plan *p, const struct tt_shape *s);
+int tt_allgather_bruck(struct tt_plan *p, const struct tt_shape *s);
+int tt_allgather_doubling(struct tt_plan *p, const struct tt_shape *s);
+
+/* In alltoall_pairwise.c: every rank's block for every other, with so many partners at once. */
+int tt_exchange_blocks(struct tt_plan *p, const struct tt_shape *s, int at_once);
 
 /* ---- binomial trees, rooted at rank 0 ----
  * The subtree of a rank is the ranks rank .. rank + tt_subtree() - 1. Its children are rank + 1, + 2, + 4, ... as far
@@ -57,8 +69,21 @@ int tt_fold_reduce(struct tt_plan *p, const struct tt_fold *f, int64_t n, struct
 /* After leaving that scope: who stayed hands the n elements of RECV to the partner that sat out. */
 void tt_unfold(struct tt_plan *p, const struct tt_fold *f, int64_t n);
 
-/* The number, in that scope, of a rank that stays. */
+/* The number, in that scope, of a rank that stays; of one that sits out, its partner's. */
 int tt_folded_rank(int rank, int size);
+
+/* ---- the canonical tree: in which order p operands are folded by all who can afford to choose ----
+ * As folding and then halving or doubling, near first, do it: the pairs first, then neighbouring parts, then neighbouring
+ * twos of them, fours, and so on. So it is a function of the number of ranks alone, in rank order, and balanced; and an
+ * algorithm that keeps to it, whatever the size, the root or the element's place, says .canonical, which the prover
+ * holds it to. A scan or exscan folds up to a rank what a tree of doubling gives: the ranks before the largest power of
+ * two, and to the right the rest in the same way; for powers of two the trees are the same.
+ * The groups that become one at a level: ranks first .. middle - 1, and middle .. end - 1, which may be none. At
+ * level 0 groups are ranks, from 1 on they are 1 << (level - 1) parts; at the last, 1 << level is the number of parts. */
+struct tt_merge {
+    int first, middle, end;
+};
+struct tt_merge tt_merge_at(int part, int size, int level);
 
 /* ---- halving and doubling, in a scope of a power of two of ranks, over its tt_part()s ----
  * Partners are neighbours in the first exchange and furthest apart in the last, or the other way about. Near first

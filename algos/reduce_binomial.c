@@ -2,14 +2,15 @@
 /* Binomial reduce: ranks form pairs, pairs form fours, and so on; in each step the two halves of a group, each reduced
  * to one rank, become one. The fewest steps there are: the choice for short vectors. A half is held by its first
  * rank, or by the root where the root is a member: so groups stay in rank order, whatever the root, which keeps ops
- * that do not commute right and gives every root the same result to the last bit.
+ * that do not commute right and gives every root the same result to the last bit. If p is no power of two, the first
+ * step pairs up just so many ranks (pieces.h) that it takes no more steps, and that the order is everybody's.
  * ceil(log2 p) (alpha + n beta + n gamma). */
 #include "algos/pieces.h"
 
-/* Who holds the reduction of the n ranks from first on. */
-static int holder(int first, int n, int root)
+/* Who holds the reduction of the ranks from first on, up to end. */
+static int holder(int first, int end, int root)
 {
-    return root >= first && root < first + n ? root : first;
+    return root >= first && root < end ? root : first;
 }
 
 void tt_reduce_binomial(struct tt_plan *p, int64_t n, int root)
@@ -17,12 +18,12 @@ void tt_reduce_binomial(struct tt_plan *p, int64_t n, int root)
     const int size = tt_size(p), rank = tt_rank(p);
     struct tt_loc own = tt_at(SEND, 0), result = tt_at(RECV, 0), arrived = own;
 
-    for (int half = 1; half < size; half *= 2) {
-        const int first = rank & -(2 * half), low = holder(first, half, root);
-        const int high = holder(first + half, half, root), keeps = high == root ? high : low;
-        const int peer = rank == low ? high : low;
+    for (int level = 0; 1 << level <= tt_pow2_below(size); level++) {
+        const struct tt_merge m = tt_merge_at(tt_folded_rank(rank, size), size, level);
+        const int low = holder(m.first, m.middle, root), high = holder(m.middle, m.end, root);
+        const int keeps = high == root ? high : low, peer = rank == low ? high : low;
 
-        if (first + half >= size)
+        if (m.middle == m.end)
             continue;
         if (rank != keeps) {
             tt_send(p, keeps, own, n);
@@ -49,4 +50,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(reduce, binomial,
              .summary = "groups merge in rank order: ceil(log2 p) (alpha + n beta + n gamma); fewest steps",
+             .canonical = true,
              .build = build);

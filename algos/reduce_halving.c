@@ -41,4 +41,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(reduce, halving,
              .summary = "Rabenseifner: reduce_scatter by halving, gather: 2 log2(p) alpha + 2(p-1)/p n beta",
+             .canonical = true,
              .build = build);

@@ -1,35 +1,60 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Direct reduce_scatter: each rank is sent its own block by all others at once, and reduces what it got in rank order,
- * so that it is right for ops that do not commute. One round whatever p is: the choice where every pair has a
- * link of its own and messages are cheap, and for short blocks. alpha where messages to different ranks start
+/* Direct reduce_scatter: each rank is sent its own block by all others at once, and reduces what it got in the canonical
+ * tree (pieces.h), so that it is right for ops that do not commute. One round whatever p is: the choice where every pair
+ * has a link of its own and messages are cheap, and for short blocks. alpha where messages to different ranks start
  * together, (p-1) alpha where they start one by one, + (p-1)/p n beta + (p-1)/p n gamma; n is all blocks together. */
 #include "algos/pieces.h"
+
+/* What this rank folds: its own part, and the others', in rank order, without it. */
+struct operands {
+    struct tt_loc own, arrived;
+    int64_t n;
+};
+
+/* Where the fold of ranks first .. end - 1 is: in the place of the first of them, or of the second, as SEND cannot be
+ * written. */
+static struct tt_loc fold_at(const struct tt_plan *p, const struct operands *o, int first, int end)
+{
+    const int rank = tt_rank(p), place = first == rank ? first + 1 : first;
+
+    return first == rank && end == first + 1 ? o->own : tt_plus(o->arrived, (place - (place > rank)) * o->n);
+}
+
+/* One level of the tree; the last one's result goes to dst. */
+static void fold_level(struct tt_plan *p, const struct operands *o, int level, struct tt_loc dst)
+{
+    const int size = tt_size(p), parts = tt_pow2_below(size);
+
+    for (int part = 0; part < parts; part += 1 << level) {
+        const struct tt_merge m = tt_merge_at(part, size, level);
+
+        if (m.middle < m.end)
+            tt_reduce(p, 1 << level == parts ? dst : fold_at(p, o, m.first, m.end), fold_at(p, o, m.first, m.middle),
+                      fold_at(p, o, m.middle, m.end), o->n);
+    }
+    tt_fence(p);
+}
 
 void tt_reduce_direct(struct tt_plan *p, const struct tt_shape *s, struct tt_loc dst)
 {
     const int size = tt_size(p), rank = tt_rank(p);
     const struct tt_loc own = tt_at(SEND, tt_part(s, size, rank));
     const int64_t n = tt_part(s, size, rank + 1) - own.at;
-    const struct tt_loc arrived = tt_tmp(p, (size - 1) * n); /* in rank order, without our own */
-    const bool aside = rank == size - 1 && tt_straddles(s, own.at, dst.at, n); /* the last step reads own */
-    struct tt_loc result = rank == 0 ? own : arrived;
+    const struct operands o = {own, tt_tmp(p, (size - 1) * n), n};
+    const bool own_is_last = size == 2 || (size == 3 && rank == 2); /* to be folded */
+    const bool aside = own_is_last && tt_straddles(s, own.at, dst.at, n);
+    const struct tt_loc result = size == 1 ? own : aside ? fold_at(p, &o, 0, size) : dst;
 
     for (int k = 1; k < size; k++) {
         const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
         const int64_t at = tt_part(s, size, to);
 
         tt_send(p, to, tt_at(SEND, at), tt_part(s, size, to + 1) - at);
-        tt_recv(p, from, tt_plus(arrived, (from - (from > rank)) * n), n);
-    }
-    for (int r = 1; r < size; r++) {
-        const struct tt_loc operand = r == rank ? own : tt_plus(arrived, (r - (r > rank)) * n);
-        const struct tt_loc into = r < size - 1 || aside ? arrived : dst;
-
-        tt_fence(p);
-        tt_reduce(p, into, result, operand, n);
-        result = into;
+        tt_recv(p, from, fold_at(p, &o, from, from + 1), n);
     }
     tt_fence(p);
+    for (int level = 0; size > 1 && 1 << level <= tt_pow2_below(size); level++)
+        fold_level(p, &o, level, result);
     tt_copy(p, dst, result, n);
 }
 
@@ -41,4 +66,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(reduce_scatter, direct,
              .summary = "each reduces its block from all others at once: one round of p-1 messages, (p-1)/p n beta",
+             .canonical = true,
              .build = build);

@@ -392,6 +392,7 @@ static void shape_fill(struct tt_job *job, int peers)
     s->inplace = job->inplace;
     s->root = has(job, TT_ROOTED) && !job->comm->inter ? job->call->root : 0;
     s->commutes = true; /* as all predefined ops are; others go to the MPI below */
+    s->reproducible = has(job, TT_REDUCES) && tt_config.reproducible;
     if (has(job, TT_NEIGHBOURS) || job->comm->inter) {
         s->unit = 1; /* no plan is made for these: the MPI below sees to them */
     } else if (has(job, TT_SEND_COUNTS | TT_RECV_COUNTS)) {

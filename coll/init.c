@@ -16,6 +16,7 @@
 #include "coll/config.h"
 #include "coll/error.h"
 #include "coll/exec.h"
+#include "coll/progress.h"
 #include "coll/types.h"
 #include "cuda/dev.h"
 
@@ -110,8 +111,27 @@ static void await_finalize(void)
     PMPI_Comm_free_keyval(&keyval);
 }
 
+/* A thread of ours calls MPI too, if it may. */
+static bool wants_thread(void)
+{
+    enum { CALLS, THREAD };
+
+    return tt_is_on() && tt_config.progress == THREAD;
+}
+
+static void start_thread(int provided)
+{
+    if (!wants_thread())
+        return;
+    if (provided == MPI_THREAD_MULTIPLE)
+        tt_progress_thread_start();
+    else
+        tt_log(TT_WARN, "TUTTI_PROGRESS=thread: the MPI below has no MPI_THREAD_MULTIPLE: calls progress from other "
+                        "calls alone");
+}
+
 /* After the MPI below has been initialised. */
-static int start(void)
+static int start(int provided)
 {
     struct tt_comm *world;
     int rank, size;
@@ -131,17 +151,18 @@ static int start(void)
     if (!tt_config.enabled)
         return MPI_SUCCESS;
     look_at_cores();
+    start_thread(provided);
     return tt_comm_of(MPI_COMM_WORLD, true, &world);
 }
 
 __attribute__((visibility("default"))) int MPI_Init(int *argc, char ***argv)
 {
-    int error;
+    int error, provided = MPI_THREAD_SINGLE;
 
     insist_on_our_mpi();
     init_seen = true;
-    error = PMPI_Init(argc, argv);
-    return error == MPI_SUCCESS ? start() : error;
+    error = wants_thread() ? PMPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided) : PMPI_Init(argc, argv);
+    return error == MPI_SUCCESS ? start(provided) : error;
 }
 
 __attribute__((visibility("default"))) int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
@@ -150,16 +171,18 @@ __attribute__((visibility("default"))) int MPI_Init_thread(int *argc, char ***ar
 
     insist_on_our_mpi();
     init_seen = true;
-    error = PMPI_Init_thread(argc, argv, required, provided);
-    return error == MPI_SUCCESS ? start() : error;
+    error = PMPI_Init_thread(argc, argv, wants_thread() ? MPI_THREAD_MULTIPLE : required, provided);
+    return error == MPI_SUCCESS ? start(*provided) : error;
 }
 
 /* Communicators' state goes by their attributes, inside PMPI_Finalize; user callbacks may still communicate there, so
  * the places stay until after. */
 __attribute__((visibility("default"))) int MPI_Finalize(void)
 {
-    const int error = PMPI_Finalize();
+    int error;
 
+    tt_progress_thread_stop();
+    error = PMPI_Finalize();
     tt_places_close();
     return error;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests. What the user holds is always a request of the MPI's own, so that the MPI's waiting, testing and choosing
  * among many serve all kinds mixed. Tutti keeps a ticket for each request that it has business with: a staged message,
- * which is to be copied up once it has arrived; a collective, whose request is a receive from this very process, and
- * is completed by sending to it. A wait that comes past Tutti's wrappers may so be late, but never early. */
+ * which is to be copied up once it has arrived; a collective, whose request is a stub that Tutti completes. A wait for
+ * a collective that comes past Tutti's wrappers may so be late, but never early. */
 #ifndef TT_REQUEST_H
 #define TT_REQUEST_H
 
@@ -59,7 +59,7 @@ int tt_ticket_free(struct tt_ticket *t);
 /* A request of the MPI's, inactive if persistent, that completes when tt_stub_complete says so. */
 struct tt_stub {
     MPI_Request request;
-    int tag;
+    int tag; /* of the persistent ones */
 };
 int tt_stub_open(struct tt_stub *stub, bool persistent);
 int tt_stub_complete(const struct tt_stub *stub);

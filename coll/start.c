@@ -9,6 +9,7 @@
 #include "coll/comm.h"
 #include "coll/error.h"
 #include "coll/init.h"
+#include "coll/op.h"
 #include "coll/request.h"
 
 struct work {
@@ -23,6 +24,7 @@ struct work {
     void *arrays;         /* persistent: copies of those that the call points to */
     MPI_Datatype *held;   /* duplicates to free */
     int nheld;
+    bool keeps_op;
 };
 
 static struct work *work_of(struct tt_ticket *t)
@@ -115,6 +117,7 @@ static int keep_call(struct work *w)
 
     if (tt_count_peers(c, w->comm, &senders, &receivers) != MPI_SUCCESS)
         return -1;
+    w->keeps_op = (w->job.row->traits & TT_REDUCES) && !w->job.cell && tt_op_hold(c->op) == 0;
     room = w->arrays =
         malloc(((size_t)senders + (size_t)receivers) * (sizeof(MPI_Datatype) + 2 * sizeof(int64_t)) + 64);
     if (!room)
@@ -140,6 +143,7 @@ static struct work *work_new(const struct tt_call *c, struct tt_comm *comm)
     w->arrays = NULL;
     w->held = NULL;
     w->nheld = 0;
+    w->keeps_op = false;
     return w;
 }
 
@@ -147,6 +151,8 @@ static void work_free(struct work *w)
 {
     for (int i = 0; i < w->nheld; i++)
         PMPI_Type_free(&w->held[i]);
+    if (w->keeps_op)
+        tt_op_release(w->call.op);
     tt_job_end(&w->job);
     tt_comm_release(w->comm);
     free(w->held);

@@ -11,11 +11,12 @@
 
 struct row {
     enum tt_coll coll;
-    int64_t up_to; /* bytes of the vector, or of a block where the shape is stated in blocks */
-    int max_ranks; /* 0: any */
+    int64_t up_to; /* bytes of the vector, or of a block (the average one) where the shape is stated in blocks */
+    int max_ranks; /* or 0: any; or POWER_OF_TWO: any such */
     const char *name, *why;
 };
 
+enum { POWER_OF_TWO = -1 };
 #define ANY_SIZE INT64_MAX
 #define K *INT64_C(1024)
 
@@ -23,21 +24,33 @@ static const struct row table[] = {
     {TT_COLL_allreduce, 16 K, 0, "doubling", "default: up to 16K, fewest rounds"},
     {TT_COLL_allreduce, 512 K, 0, "halving", "default: up to 512K, few rounds and no byte twice"},
     {TT_COLL_allreduce, ANY_SIZE, 0, "ring", "default: large, fewest bytes"},
-    {TT_COLL_allreduce, ANY_SIZE, 0, "halving", "default: large, and the op does not commute"},
+    {TT_COLL_allreduce, ANY_SIZE, POWER_OF_TWO, "halving", "default: large, and a ring folds out of order"},
+    {TT_COLL_allreduce, ANY_SIZE, 64, "direct", "default: large, and a ring folds out of order"},
+    {TT_COLL_allreduce, ANY_SIZE, 0, "halving", "default: large, and a ring folds out of order"},
     {TT_COLL_reduce, 64 K, 0, "binomial", "default: up to 64K, fewest rounds"},
     {TT_COLL_reduce, ANY_SIZE, 0, "halving", "default: large, no rank carries the whole vector twice"},
+    {TT_COLL_scan, 256 K, 0, "doubling", "default: up to 256K, fewest rounds"},
+    {TT_COLL_scan, ANY_SIZE, 16, "chain", "default: large, each rank carries the vector once"},
+    {TT_COLL_scan, ANY_SIZE, 0, "doubling", "default: many ranks, fewest rounds"},
+    {TT_COLL_exscan, ANY_SIZE, 0, "doubling", "default: fewest rounds"},
     {TT_COLL_reduce_scatter, 16 K, 0, "halving", "default: up to 16K a block, fewest rounds"},
+    {TT_COLL_reduce_scatter, 16 K, 0, "halving_in_order", "default: up to 16K a block, fewest rounds in rank order"},
     {TT_COLL_reduce_scatter, ANY_SIZE, 0, "ring", "default: large, fewest bytes in flight"},
-    {TT_COLL_reduce_scatter, ANY_SIZE, 0, "direct", "default: the op does not commute"},
+    {TT_COLL_reduce_scatter, ANY_SIZE, 0, "direct", "default: large, and a ring folds out of order"},
     {TT_COLL_bcast, 16 K, 0, "binomial", "default: up to 16K, fewest rounds"},
     {TT_COLL_bcast, ANY_SIZE, 2, "binomial", "default: two ranks, one message"},
     {TT_COLL_bcast, ANY_SIZE, 0, "scatter_allgather", "default: large, every link carries its share"},
     {TT_COLL_allgather, 8 K, 0, "bruck", "default: up to 8K a block, fewest rounds"},
     {TT_COLL_allgather, ANY_SIZE, 0, "ring", "default: large, neighbours only"},
+    {TT_COLL_allgatherv, 8 K, 0, "bruck", "default: up to 8K an average block, fewest rounds"},
+    {TT_COLL_allgatherv, ANY_SIZE, 0, "ring", "default: large, neighbours only"},
     {TT_COLL_gather, ANY_SIZE, 0, "binomial", "default: fewest rounds"},
     {TT_COLL_scatter, ANY_SIZE, 0, "binomial", "default: fewest rounds"},
+    {TT_COLL_gatherv, ANY_SIZE, 0, "linear", "default: blocks only their owners and the root know"},
+    {TT_COLL_scatterv, ANY_SIZE, 0, "linear", "default: blocks only their owners and the root know"},
     {TT_COLL_alltoall, 256, 0, "bruck", "default: up to 256 bytes a block, fewest messages"},
     {TT_COLL_alltoall, ANY_SIZE, 0, "pairwise", "default: each byte crosses once"},
+    {TT_COLL_alltoallv, ANY_SIZE, 0, "direct", "default: nobody waits for the long blocks of others"},
     {TT_COLL_barrier, ANY_SIZE, 0, "dissemination", "default: fewest rounds"},
 };
 
@@ -46,19 +59,21 @@ static const struct tt_alg *find(enum tt_coll coll, const char *name)
     return tt_alg_find(coll, name, strlen(name));
 }
 
-const struct tt_alg *tt_select_default(enum tt_coll coll, int64_t bytes, int p, bool commutes, const char **why)
+static bool meant_for(const struct row *r, const struct tt_shape *s)
 {
-    const struct tt_shape s = {.coll = tt_coll_family(coll), .size = p, .commutes = commutes};
+    const bool power_of_two = (s->size & (s->size - 1)) == 0;
 
+    return r->coll == s->coll && tt_shape_bytes(s) <= r->up_to &&
+           (r->max_ranks == 0 || (r->max_ranks == POWER_OF_TWO ? power_of_two : s->size <= r->max_ranks));
+}
+
+static const struct tt_alg *by_default(enum tt_coll coll, const struct tt_shape *s, const char **why)
+{
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        const struct row *r = &table[i];
-        const struct tt_alg *alg;
+        const struct tt_alg *alg = meant_for(&table[i], s) ? find(coll, table[i].name) : NULL;
 
-        if (r->coll != s.coll || bytes > r->up_to || (r->max_ranks && p > r->max_ranks))
-            continue;
-        alg = find(coll, r->name);
-        if (alg && !tt_infeasible(alg, &s)) {
-            *why = r->why;
+        if (alg && !tt_infeasible(alg, s)) {
+            *why = table[i].why;
             return alg;
         }
     }
@@ -66,28 +81,36 @@ const struct tt_alg *tt_select_default(enum tt_coll coll, int64_t bytes, int p, 
     return find(coll, "native");
 }
 
+static void say_not(struct tt_choice *choice, const struct tt_alg *pin, const char *why_not)
+{
+    const size_t used = strlen(choice->why);
+
+    snprintf(choice->why + used, sizeof choice->why - used, "; pinned %s is not feasible: %s", pin->name, why_not);
+}
+
 struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const struct tt_alg *pin, const char *foreign,
                            bool ours)
 {
     struct tt_choice choice = {0};
+    const bool reproducible = s->reproducible && tt_coll_traits(coll) & TT_REDUCES;
     const char *why_not = NULL, *why;
 
     if (foreign) {
         choice.alg = ours ? NULL : find(coll, "native");
-        snprintf(choice.why, sizeof choice.why, "%s", foreign);
+        snprintf(choice.why, sizeof choice.why, "%s%s", foreign,
+                 reproducible && !ours ? "; in its own order, whatever TUTTI_REPRODUCIBLE says" : "");
         return choice;
     }
     if (pin)
         why_not = ours && pin->delegate == TT_TO_MPI ? "the MPI below does not know the type" : tt_infeasible(pin, s);
     if (pin && !why_not) {
         choice.alg = pin;
-        snprintf(choice.why, sizeof choice.why, "pinned");
+        snprintf(choice.why, sizeof choice.why, "pinned%s", reproducible ? "; reproducible" : "");
         return choice;
     }
-    choice.alg = tt_select_default(coll, tt_shape_bytes(s), s->size, s->commutes, &why);
+    choice.alg = by_default(coll, s, &why);
+    snprintf(choice.why, sizeof choice.why, "%s%s", why, reproducible ? "; reproducible" : "");
     if (why_not)
-        snprintf(choice.why, sizeof choice.why, "%s; pinned %s is not feasible: %s", why, pin->name, why_not);
-    else
-        snprintf(choice.why, sizeof choice.why, "%s", why);
+        say_not(&choice, pin, why_not);
     return choice;
 }

@@ -16,7 +16,4 @@ struct tt_choice {
 struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const struct tt_alg *pin, const char *foreign,
                            bool ours);
 
-/* The default table's answer alone, for one vector or block of bytes on p ranks. */
-const struct tt_alg *tt_select_default(enum tt_coll coll, int64_t bytes, int p, bool commutes, const char **why);
-
 #endif

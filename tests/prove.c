@@ -83,113 +83,72 @@ static uint32_t forest_fold(struct forest *f, uint32_t a, uint32_t b)
 
 /* ---- what the call gives and promises ---- */
 
-bool prove_in_place(const struct tt_shape *s, int rank)
-{
-    switch (s->coll) {
-    case TT_COLL_reduce:
-    case TT_COLL_gather:
-    case TT_COLL_scatter:
-        return s->inplace && rank == s->root;
-    case TT_COLL_bcast:
-    case TT_COLL_barrier:
-        return false;
-    default:
-        return s->inplace;
-    }
-}
-
 static int64_t block_of(const struct tt_shape *s, int rank)
 {
     return s->counts ? s->counts[rank] : s->count;
 }
 
-/* Elements of SEND and RECV when the rank is not in place. */
-static void extents(const struct tt_shape *s, int rank, int64_t *send, int64_t *recv)
-{
-    const int64_t all = tt_offset(s, s->size);
-    const bool root = rank == s->root;
-
-    switch (s->coll) {
-    case TT_COLL_allreduce: *send = *recv = s->count; return;
-    case TT_COLL_reduce: *send = s->count; *recv = root ? s->count : 0; return;
-    case TT_COLL_reduce_scatter: *send = all; *recv = block_of(s, rank); return;
-    case TT_COLL_bcast: *send = 0; *recv = s->count; return;
-    case TT_COLL_allgather: *send = s->count; *recv = all; return;
-    case TT_COLL_gather: *send = s->count; *recv = root ? all : 0; return;
-    case TT_COLL_scatter: *send = root ? all : 0; *recv = s->count; return;
-    case TT_COLL_alltoall: *send = *recv = all; return;
-    default: *send = *recv = 0;
-    }
-}
-
 static void set_extents(const struct tt_shape *s, int rank, struct rank_state *r)
 {
-    extents(s, rank, &r->extent[SEND], &r->extent[RECV]);
-    if (r->inplace && s->coll == TT_COLL_scatter)
-        r->extent[RECV] = 0;
-    if (r->inplace && s->coll != TT_COLL_scatter)
-        r->extent[SEND] = 0;
-    if (r->inplace && s->coll == TT_COLL_reduce_scatter)
-        r->extent[RECV] = tt_offset(s, s->size);
+    r->extent[SEND] = tt_whole_elements(s, rank, SEND);
+    r->extent[RECV] = tt_whole_elements(s, rank, RECV);
     r->extent[TMP] = r->plan->tmp;
     r->extent[PIN] = r->plan->pin;
 }
 
-static void plant(struct rank_state *r, enum tt_buf buf, int64_t first, int64_t n)
+static void plant(struct rank_state *r, struct tt_loc loc, int64_t n)
 {
     const uint32_t leaf = FIRST_LEAF + (uint32_t)r->plan->rank;
 
     for (int64_t i = 0; i < n; i++)
-        r->memory[buf][first + i] = (struct value){leaf, (int32_t)i};
+        r->memory[loc.buf][loc.at + i] = (struct value){leaf, (int32_t)i};
 }
 
 /* The contribution of a rank, where its caller put it. A barrier's messages have no content, so for it scratch is as
  * good as written. */
 static void plant_rank(const struct tt_shape *s, struct rank_state *r)
 {
-    const int rank = r->plan->rank;
+    int64_t n;
+    const struct tt_loc loc = tt_whole_brought(s, r->plan->rank, &n);
 
-    plant(r, SEND, 0, r->extent[SEND]);
+    plant(r, loc, n);
     if (s->coll == TT_COLL_barrier)
-        plant(r, TMP, 0, r->extent[TMP]);
-    if (s->coll == TT_COLL_bcast && rank == s->root)
-        plant(r, RECV, 0, s->count);
-    if (!r->inplace || s->coll == TT_COLL_scatter)
-        return;
-    if (s->coll == TT_COLL_allgather || s->coll == TT_COLL_gather)
-        plant(r, RECV, tt_offset(s, rank), s->count);
-    else
-        plant(r, RECV, 0, r->extent[RECV]);
+        plant(r, tt_at(TMP, 0), r->extent[TMP]);
+}
+
+/* The ranks from 0 up to `end`. */
+static uint64_t ranks_below(int end)
+{
+    return end ? ~(uint64_t)0 >> (PROVE_MAX_RANKS - end) : 0;
 }
 
 static uint64_t everybody(const struct proof *pr)
 {
-    return ~(uint64_t)0 >> (PROVE_MAX_RANKS - pr->size);
+    return ranks_below(pr->size);
 }
 
-static bool accuse_result(struct proof *pr, enum prove_fault fault, int rank, int64_t i, int who, int64_t at)
+static bool accuse_result(struct proof *pr, enum prove_fault fault, int rank, int64_t i, uint64_t who, int64_t at)
 {
     struct text t = prove_accuse(pr, fault);
+    const int last = PROVE_MAX_RANKS - 1 - __builtin_clzll(who);
 
     prove_say(&t, "rank %d, RECV[%lld]: expected ", rank, (long long)i);
-    if (who < 0)
-        prove_say(&t, "the parts of ranks 0 to %d, each once,", pr->size - 1);
+    if (who & (who - 1))
+        prove_say(&t, "the parts of ranks 0 to %d, each once,", last);
     else
-        prove_say(&t, "%d", who);
+        prove_say(&t, "%d", last);
     prove_say(&t, " of element %lld, seen ", (long long)at);
     prove_say_value(&t, &pr->forest, pr->ranks[rank].memory[RECV][i]);
     return false;
 }
 
-/* RECV[first .. first + n) of a rank must be elements at ... of who's part, or of everybody's folded if who is -1. */
-static bool expect(struct proof *pr, int rank, int64_t first, int64_t n, int who, int64_t at)
+/* RECV[first .. first + n) of a rank must be elements at ... of the parts of `who`, folded if there are several. */
+static bool expect(struct proof *pr, int rank, int64_t first, int64_t n, uint64_t who, int64_t at)
 {
-    const uint64_t wanted = who < 0 ? everybody(pr) : (uint64_t)1 << who;
-
     for (int64_t i = 0; i < n; i++) {
         const struct value v = pr->ranks[rank].memory[RECV][first + i];
 
-        if (pr->forest.trees[v.tree].ranks != wanted)
+        if (pr->forest.trees[v.tree].ranks != who)
             return accuse_result(pr, PROVE_WRONG_CONTRIBUTIONS, rank, first + i, who, at + i);
         if (v.at != at + i)
             return accuse_result(pr, PROVE_MISPLACED, rank, first + i, who, at + i);
@@ -197,13 +156,51 @@ static bool expect(struct proof *pr, int rank, int64_t first, int64_t n, int who
     return true;
 }
 
-/* RECV is one block from every rank, beginning at element `at` of its part. */
-static bool expect_blocks(struct proof *pr, int rank, int64_t at)
+static uint64_t only(int rank)
+{
+    return (uint64_t)1 << rank;
+}
+
+/* RECV is the whole part of every rank, in rank order. */
+static bool expect_gathered(struct proof *pr, int rank)
 {
     for (int r = 0; r < pr->size; r++)
-        if (!expect(pr, rank, tt_offset(pr->shape, r), pr->shape->count, r, at))
+        if (!expect(pr, rank, tt_offset(pr->shape, r), block_of(pr->shape, r), only(r), 0))
             return false;
     return true;
+}
+
+/* RECV is, of every rank's part, the block that is meant for this one. */
+static bool expect_exchanged(struct proof *pr, int rank)
+{
+    const struct tt_shape *s = pr->shape;
+    int64_t first = 0;
+
+    for (int r = 0; r < pr->size; r++) {
+        const int64_t n = tt_whole_block(s, r, rank);
+
+        if (!expect(pr, rank, first, n, only(r), n ? tt_whole_sent(s, r, rank) : 0))
+            return false;
+        first += n;
+    }
+    return true;
+}
+
+/* Rank 0 has no result of an exscan, and in place what it has stays what it was. */
+static bool expect_exscan(struct proof *pr, int rank)
+{
+    const int64_t n = pr->shape->count;
+
+    if (rank > 0)
+        return expect(pr, rank, 0, n, ranks_below(rank), 0);
+    return !pr->ranks[rank].inplace || expect(pr, rank, 0, n, only(0), 0);
+}
+
+static bool expect_scattered(struct proof *pr, int rank)
+{
+    const struct tt_shape *s = pr->shape;
+
+    return pr->ranks[rank].inplace || expect(pr, rank, 0, block_of(s, rank), only(s->root), tt_offset(s, rank));
 }
 
 static bool expect_all_entered(struct proof *pr, int rank)
@@ -227,15 +224,20 @@ static bool expect_promise(struct proof *pr, int rank)
     const struct tt_shape *s = pr->shape;
 
     switch (s->coll) {
-    case TT_COLL_allreduce: return expect(pr, rank, 0, s->count, -1, 0);
-    case TT_COLL_reduce: return rank != s->root || expect(pr, rank, 0, s->count, -1, 0);
-    case TT_COLL_reduce_scatter: return expect(pr, rank, 0, block_of(s, rank), -1, tt_offset(s, rank));
-    case TT_COLL_bcast: return expect(pr, rank, 0, s->count, s->root, 0);
-    case TT_COLL_allgather: return expect_blocks(pr, rank, 0);
-    case TT_COLL_gather: return rank != s->root || expect_blocks(pr, rank, 0);
+    case TT_COLL_allreduce: return expect(pr, rank, 0, s->count, everybody(pr), 0);
+    case TT_COLL_reduce: return rank != s->root || expect(pr, rank, 0, s->count, everybody(pr), 0);
+    case TT_COLL_scan: return expect(pr, rank, 0, s->count, ranks_below(rank + 1), 0);
+    case TT_COLL_exscan: return expect_exscan(pr, rank);
+    case TT_COLL_reduce_scatter: return expect(pr, rank, 0, block_of(s, rank), everybody(pr), tt_offset(s, rank));
+    case TT_COLL_bcast: return expect(pr, rank, 0, s->count, only(s->root), 0);
+    case TT_COLL_allgather:
+    case TT_COLL_allgatherv: return expect_gathered(pr, rank);
+    case TT_COLL_gather:
+    case TT_COLL_gatherv: return rank != s->root || expect_gathered(pr, rank);
     case TT_COLL_scatter:
-        return pr->ranks[rank].inplace || expect(pr, rank, 0, s->count, s->root, tt_offset(s, rank));
-    case TT_COLL_alltoall: return expect_blocks(pr, rank, tt_offset(s, rank));
+    case TT_COLL_scatterv: return expect_scattered(pr, rank);
+    case TT_COLL_alltoall:
+    case TT_COLL_alltoallv: return expect_exchanged(pr, rank);
     default: return expect_all_entered(pr, rank);
     }
 }
@@ -259,10 +261,65 @@ static bool expect_same_trees(struct proof *pr, int rank)
     return true;
 }
 
+/* ---- the canonical trees, told in another way than algorithms build them ---- */
+
+/* Of the parts lo .. hi - 1, a power of two of them, of which the first `pairs` are two ranks each. */
+static uint32_t balanced(struct forest *f, int lo, int hi, int pairs)
+{
+    const int middle = (lo + hi) / 2;
+
+    if (hi - lo > 1)
+        return forest_fold(f, balanced(f, lo, middle, pairs), balanced(f, middle, hi, pairs));
+    if (lo < pairs)
+        return forest_fold(f, FIRST_LEAF + 2 * (uint32_t)lo, FIRST_LEAF + 2 * (uint32_t)lo + 1);
+    return FIRST_LEAF + (uint32_t)(lo + pairs);
+}
+
+/* Of the ranks lo .. hi - 1: a power of two of them and the rest. */
+static uint32_t of_prefix(struct forest *f, int lo, int hi)
+{
+    const int most = tt_pow2_below(hi - lo);
+    const uint32_t first = balanced(f, lo, lo + most, 0);
+
+    return lo + most == hi ? first : forest_fold(f, first, of_prefix(f, lo + most, hi));
+}
+
+static uint32_t canonical(struct proof *pr, int rank)
+{
+    const int parts = tt_pow2_below(pr->size);
+
+    switch (pr->shape->coll) {
+    case TT_COLL_scan: return of_prefix(&pr->forest, 0, rank + 1);
+    case TT_COLL_exscan: return rank ? of_prefix(&pr->forest, 0, rank) : FIRST_LEAF;
+    default: return balanced(&pr->forest, 0, parts, pr->size - parts);
+    }
+}
+
+/* What a rank has for a result, each element of it, must be that tree. */
+static bool expect_canonical(struct proof *pr, int rank)
+{
+    const struct tt_shape *s = pr->shape;
+    const int64_t n = pr->ranks[rank].extent[RECV] ? block_of(s, rank) : 0;
+    const uint32_t tree = s->reproducible ? canonical(pr, rank) : NOBODY;
+    struct text t;
+
+    for (int64_t i = 0; s->reproducible && i < n; i++) {
+        if (pr->ranks[rank].memory[RECV][i].tree == tree)
+            continue;
+        t = prove_accuse(pr, PROVE_NOT_CANONICAL);
+        prove_say(&t, "rank %d, RECV[%lld]: expected ", rank, (long long)i);
+        prove_say_value(&t, &pr->forest, (struct value){tree, pr->ranks[rank].memory[RECV][i].at});
+        prove_say(&t, ", seen ");
+        prove_say_value(&t, &pr->forest, pr->ranks[rank].memory[RECV][i]);
+        return false;
+    }
+    return true;
+}
+
 static bool check_results(struct proof *pr)
 {
     for (int r = 0; r < pr->size; r++)
-        if (!expect_promise(pr, r) || !expect_same_trees(pr, r))
+        if (!expect_promise(pr, r) || !expect_same_trees(pr, r) || !expect_canonical(pr, r))
             return false;
     return true;
 }
@@ -508,7 +565,7 @@ static struct proof proof_of(struct tt_plan *const *plans, const struct tt_shape
     v->why[0] = '\0';
     for (int r = 0; r < s->size; r++) {
         pr.ranks[r].plan = plans[r];
-        pr.ranks[r].inplace = prove_in_place(s, r);
+        pr.ranks[r].inplace = tt_whole_in_place(s, r);
         set_extents(s, r, &pr.ranks[r]);
     }
     return pr;
@@ -602,12 +659,10 @@ bool prove_staged(struct tt_plan *const *plans, const struct tt_shape *s, int64_
 bool prove_build(const struct tt_alg *alg, const struct tt_shape *s, struct tt_plan **plans, struct prove_verdict *v)
 {
     for (int r = 0; r < s->size; r++) {
-        struct tt_shape own = *s;
         struct text t;
         int error;
 
-        own.inplace = prove_in_place(s, r);
-        plans[r] = tt_plan_build(alg, &own, r);
+        plans[r] = tt_whole_plan(alg, s, r);
         if (plans[r])
             continue;
         error = errno;

@@ -6,7 +6,7 @@
 #ifndef PROVE_H
 #define PROVE_H
 
-#include "coll/plan.h"
+#include "coll/whole.h"
 
 enum { PROVE_MAX_RANKS = 64 };
 
@@ -27,6 +27,7 @@ enum { PROVE_MAX_RANKS = 64 };
     F(WRONG_CONTRIBUTIONS, "a rank's part is missing, foreign or counted twice")                                     \
     F(ORDER, "operands are folded out of rank order although the op does not commute")                               \
     F(TREES_DIFFER, "two ranks fold the same element in different ways")                                             \
+    F(NOT_CANONICAL, "an element of a reproducible reduction is folded in another tree than the canonical one")      \
     F(EARLY, "a rank leaves a barrier that some rank has not entered")                                               \
     F(OUT_OF_MEMORY, "the prover itself ran out of memory")
 
@@ -46,15 +47,13 @@ struct prove_verdict {
 const char *prove_fault_name(enum prove_fault fault);  /* "HAZARD" */
 const char *prove_fault_words(enum prove_fault fault); /* "two concurrent steps touch ..." */
 
-/* Whether this rank is in place when the call is: everywhere, or at the root alone, as the standard says. */
-bool prove_in_place(const struct tt_shape *s, int rank);
-
-/* Builds every rank's plan into plans[0 .. s->size - 1]. False, and no plans, if one cannot be built. */
+/* Shapes are those of whole calls. Builds every rank's plan into plans[0 .. s->size - 1]. False, and no plans, if one cannot be built. */
 bool prove_build(const struct tt_alg *alg, const struct tt_shape *s, struct tt_plan **plans, struct prove_verdict *v);
 void prove_free(struct tt_plan **plans, int size);
 
 /* The proof, of any sealed plans. Element i of rank r's contribution is the symbol r[i]; results must be what the
- * collective promises, in rank order unless s->commutes, with the same tree of operations on every rank. A send
+ * collective promises, in rank order unless s->commutes, with the same tree of operations on every rank; and with the
+ * canonical tree of pieces.h, which knows of nothing but the number of ranks, if s->reproducible. A send
  * completes only when its receive is posted. Reads nothing but its arguments; frees nothing. */
 bool prove_plans(struct tt_plan *const *plans, const struct tt_shape *s, struct prove_verdict *v);
 

@@ -50,9 +50,12 @@ static void say_shape(struct text *t, const char *algorithm, const struct tt_sha
 {
     prove_say(t, "%s %s, P = %d, ", tt_coll_name(s->coll), algorithm, s->size);
     if (s->counts) {
+        const int n = s->coll == TT_COLL_alltoallv ? s->size * s->size : s->size;
+
         prove_say(t, "counts");
-        for (int r = 0; r < s->size; r++)
-            prove_say(t, " %lld", (long long)s->counts[r]);
+        for (int i = 0; i < n && i < PROVE_MAX_RANKS; i++)
+            prove_say(t, " %lld", (long long)s->counts[i]);
+        prove_say(t, "%s", n > PROVE_MAX_RANKS ? " ..." : "");
     } else {
         prove_say(t, "count %lld", (long long)s->count);
     }

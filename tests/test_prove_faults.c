@@ -233,6 +233,115 @@ static int rounds_at_once(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+/* A chain from rank to rank, in which each result has in it what has come from below, and its own part or not. */
+static void prefixes(struct tt_plan *p, const struct tt_shape *s, bool own_part)
+{
+    const int rank = tt_rank(p);
+    const struct tt_loc own = tt_at(SEND, 0), below = tt_tmp(p, s->count), sum = tt_tmp(p, s->count);
+
+    if (rank > 0) {
+        tt_recv(p, rank - 1, below, s->count);
+        tt_fence(p);
+        tt_reduce(p, sum, below, own, s->count);
+        tt_fence(p);
+        tt_copy(p, tt_at(RECV, 0), own_part ? sum : below, s->count);
+    }
+    if (rank < s->size - 1)
+        tt_send(p, rank + 1, rank > 0 ? sum : own, s->count);
+}
+
+static int prefixes_with_own(struct tt_plan *p, const struct tt_shape *s)
+{
+    prefixes(p, s, true);
+    return 0;
+}
+
+static int prefixes_without_own(struct tt_plan *p, const struct tt_shape *s)
+{
+    prefixes(p, s, false);
+    return 0;
+}
+
+static int copies_own(struct tt_plan *p, const struct tt_shape *s)
+{
+    tt_copy(p, tt_at(RECV, 0), tt_at(SEND, 0), s->count);
+    return 0;
+}
+
+/* Every block straight to its rank, all at once; `shift` is how many ranks further the block that is sent stands, and
+ * arriving ones are laid down that many ranks further too, if they are. */
+static void exchange(struct tt_plan *p, const struct tt_shape *s, int sent_shift, int arrived_shift)
+{
+    const int rank = tt_rank(p);
+
+    tt_copy(p, tt_at(RECV, tt_offset(s, rank)), tt_at(SEND, tt_send_offset(s, rank)), tt_block(s, rank));
+    for (int r = 0; r < s->size; r++) {
+        if (r == rank)
+            continue;
+        tt_send(p, r, tt_at(SEND, tt_send_offset(s, r) - sent_shift), tt_send_block(s, r));
+        tt_recv(p, r, tt_at(RECV, tt_offset(s, r) + arrived_shift), tt_block(s, r));
+    }
+}
+
+static int exchange_right(struct tt_plan *p, const struct tt_shape *s)
+{
+    exchange(p, s, 0, 0);
+    return 0;
+}
+
+static int block_from_elsewhere(struct tt_plan *p, const struct tt_shape *s)
+{
+    exchange(p, s, tt_rank(p) == 0, 0);
+    return 0;
+}
+
+static int block_laid_elsewhere(struct tt_plan *p, const struct tt_shape *s)
+{
+    exchange(p, s, 0, tt_rank(p) == 1);
+    return 0;
+}
+
+/* Blocks to the root, which believes that all are as long as its own, if it is told so. */
+static int gather_blocks(struct tt_plan *p, const struct tt_shape *s, bool alike)
+{
+    if (tt_rank(p) != s->root)
+        tt_send(p, s->root, tt_at(SEND, 0), s->count);
+    else
+        tt_copy(p, tt_at(RECV, tt_offset(s, s->root)), tt_at(SEND, 0), s->count);
+    for (int r = 0; tt_rank(p) == s->root && r < s->size; r++)
+        if (r != s->root)
+            tt_recv(p, r, tt_at(RECV, tt_offset(s, r)), alike ? s->count : tt_block(s, r));
+    return 0;
+}
+
+static int gather_right(struct tt_plan *p, const struct tt_shape *s)
+{
+    return gather_blocks(p, s, false);
+}
+
+static int gather_alike(struct tt_plan *p, const struct tt_shape *s)
+{
+    return gather_blocks(p, s, true);
+}
+
+/* Everybody sends its block to all, who lay it down as if all blocks before it were of the average length. */
+static int average_places(struct tt_plan *p, const struct tt_shape *s)
+{
+    const int64_t average = tt_offset(s, s->size) / s->size;
+
+    tt_copy(p, tt_at(RECV, tt_rank(p) * average), tt_at(SEND, 0), tt_block(s, tt_rank(p)));
+    for (int r = 0; r < s->size; r++)
+        if (r != tt_rank(p)) {
+            tt_send(p, r, tt_at(SEND, 0), tt_block(s, tt_rank(p)));
+            tt_recv(p, r, tt_at(RECV, r * average), tt_block(s, r));
+        }
+    return 0;
+}
+
+static const int64_t blocks[] = {1, 3, 2};
+static const int64_t matrix[] = {2, 1, 3, 1, 0, 2, 3, 2, 1};       /* what 0, 1 and 2 send to each: alike both ways */
+static const int64_t crooked[] = {2, 1, 3, 4, 0, 2, 1, 1, 2};      /* not so */
+
 /* What must be found, and words that the sentence must contain. */
 static const struct seed {
     const char *name;
@@ -280,6 +389,35 @@ static const struct seed {
     {"one round for two", one_round, {.coll = TT_COLL_barrier, .size = 2}, PROVED, ""},
     {"one round for three", one_round, {.coll = TT_COLL_barrier, .size = 3}, PROVE_EARLY,
      "rank 0: expected to know that ranks 0 to 2 have entered, seen that it cannot know of rank 1"},
+    {"folded along a chain", chain_in_order,
+     {.coll = TT_COLL_reduce, .size = 4, .root = 3, .count = 2, .reproducible = true}, PROVE_NOT_CANONICAL,
+     "rank 3, RECV[0]: expected ((0 op 1) op (2 op 3)) of element 0, seen (((0 op 1) op 2) op 3) of element 0"},
+    {"folded along a chain, of three", chain_in_order,
+     {.coll = TT_COLL_reduce, .size = 3, .root = 2, .count = 2, .reproducible = true}, PROVED, ""},
+    {"prefixes along a chain", prefixes_without_own,
+     {.coll = TT_COLL_exscan, .size = 5, .count = 2, .reproducible = true}, PROVE_NOT_CANONICAL,
+     "rank 4, RECV[0]: expected ((0 op 1) op (2 op 3)) of element 0, seen (((0 op 1) op 2) op 3) of element 0"},
+    {"prefixes with their own part", prefixes_with_own, {.coll = TT_COLL_exscan, .size = 3, .count = 2},
+     PROVE_WRONG_CONTRIBUTIONS, "rank 1, RECV[0]: expected 0 of element 0, seen (0 op 1) of element 0"},
+    {"prefixes without", prefixes_without_own, {.coll = TT_COLL_exscan, .size = 4, .count = 2}, PROVED, ""},
+    {"prefixes without, in a scan", prefixes_without_own, {.coll = TT_COLL_scan, .size = 1, .count = 2},
+     PROVE_WRONG_CONTRIBUTIONS, "rank 0, RECV[0]: expected 0 of element 0, seen nothing"},
+    {"own part in a scan", copies_own, {.coll = TT_COLL_scan, .size = 3, .count = 1}, PROVE_WRONG_CONTRIBUTIONS,
+     "rank 1, RECV[0]: expected the parts of ranks 0 to 1, each once, of element 0, seen 1 of element 0"},
+    {"exscan at rank 0", copies_own, {.coll = TT_COLL_exscan, .size = 1, .count = 2}, PROVE_BOUNDS, "rank 0, lane 0"},
+    {"blocks exchanged", exchange_right, {.coll = TT_COLL_alltoallv, .size = 3, .counts = crooked}, PROVED, ""},
+    {"blocks exchanged in place", exchange_right,
+     {.coll = TT_COLL_alltoallv, .size = 3, .counts = matrix, .inplace = true}, PROVE_HAZARD,
+     "rank 0, lane 0, step 0 (send RECV[2..3) to 1) runs at the same time as rank 0, lane 0, step 1"},
+    {"block from elsewhere", block_from_elsewhere, {.coll = TT_COLL_alltoallv, .size = 3, .counts = crooked},
+     PROVE_MISPLACED, "rank 1, RECV[0]: expected 0 of element 2, seen 0 of element 1"},
+    {"block laid elsewhere", block_laid_elsewhere, {.coll = TT_COLL_alltoallv, .size = 3, .counts = crooked},
+     PROVE_BOUNDS, "rank 1, lane 0, step 3 (recv from 2 into RECV[2..3)) reaches outside"},
+    {"blocks gathered", gather_right, {.coll = TT_COLL_gatherv, .size = 3, .root = 1, .counts = blocks}, PROVED, ""},
+    {"blocks gathered as if alike", gather_alike, {.coll = TT_COLL_gatherv, .size = 3, .counts = blocks}, PROVE_LENGTH,
+     "(send SEND[0..3) to 0) meets rank 0, lane 0, step 1 (recv from 1 into RECV[1..2))"},
+    {"blocks at average places", average_places, {.coll = TT_COLL_allgatherv, .size = 3, .counts = blocks},
+     PROVE_HAZARD, "rank 0, lane 0"},
     {"rounds at once", rounds_at_once, {.coll = TT_COLL_barrier, .size = 4}, PROVE_EARLY, "cannot know of rank 1"},
 };
 enum { NSEEDS = sizeof seeds / sizeof *seeds };
@@ -552,10 +690,17 @@ static void damage_all(const struct tt_alg *alg, const struct tt_shape *s, const
 
 static void damage_algorithm(const struct tt_alg *alg, const struct damage *d)
 {
-    for (int size = 4; size <= 6; size++)
+    const bool uneven = tt_coll_traits(alg->coll) & (TT_SEND_COUNTS | TT_RECV_COUNTS);
+    int64_t counts[6 * 6];
+
+    for (int size = 4; size <= 6; size++) {
+        for (int i = 0; i < size * size; i++)
+            counts[i] = 2 + (i / size + i % size) % 4; /* the same from a rank as to it */
         for (int i = 0; i < 4; i++)
-            damage_all(alg, &(struct tt_shape){.coll = alg->coll, .size = size, .root = i % 2, .count = 13,
-                                               .segment = 5, .unit = 1, .inplace = i & 1, .commutes = i & 2}, d);
+            damage_all(alg, &(struct tt_shape){.coll = alg->coll, .size = size, .root = i % 2, .count = uneven ? 0 : 13,
+                                               .counts = uneven ? counts : NULL, .segment = 5, .unit = 1,
+                                               .inplace = i & 1, .commutes = i & 2}, d);
+    }
 }
 
 /* Reports how much was found as what: a damage that never applied would show here as a line of zeros. */

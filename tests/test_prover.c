@@ -21,12 +21,12 @@ static struct {
 
 static bool is_rooted(enum tt_coll coll)
 {
-    return coll == TT_COLL_reduce || coll == TT_COLL_bcast || coll == TT_COLL_gather || coll == TT_COLL_scatter;
+    return tt_coll_traits(coll) & TT_ROOTED;
 }
 
 static bool is_reduction(enum tt_coll coll)
 {
-    return coll == TT_COLL_reduce || coll == TT_COLL_allreduce || coll == TT_COLL_reduce_scatter;
+    return tt_coll_traits(coll) & TT_REDUCES;
 }
 
 /* The distinct ones of n numbers that are not negative; returns how many. */
@@ -157,7 +157,7 @@ static void prove_variants(const struct tt_alg *alg, struct tt_shape s)
 
 static void prove_roots(const struct tt_alg *alg, struct tt_shape s)
 {
-    const bool has_in_place = prove_in_place(&(struct tt_shape){.coll = s.coll, .inplace = true}, 0);
+    const bool has_in_place = tt_coll_traits(s.coll) & (TT_INPLACE_ALL | TT_INPLACE_ROOT);
     int64_t roots[] = {0, s.size / 2, s.size - 1};
     const int n = is_rooted(s.coll) ? distinct(roots, 3) : 1;
 
@@ -186,6 +186,39 @@ static void prove_uneven(const struct tt_alg *alg, struct tt_shape s)
     }
 }
 
+/* How much goes from a rank to another in an alltoallv: much the same as above; and short blocks, all of a length. */
+static int64_t length_between(int pattern, int from, int to, int size)
+{
+    switch (pattern) {
+    case 0: return (from * 7 + to * 3 + 3) % 5;
+    case 1: return (to == size / 2) * PRIME / 4;
+    case 2: return (2 * size - from - to) / 4;
+    default: return 2;
+    }
+}
+
+/* In place, what goes to a rank is as long as what comes from it: so there the lengths are mirrored. */
+static void prove_matrices(const struct tt_alg *alg, struct tt_shape s)
+{
+    int64_t counts[PROVE_MAX_RANKS * PROVE_MAX_RANKS];
+
+    s.counts = counts;
+    for (int i = 0; i < 8; i++) {
+        s.inplace = i % 2;
+        for (int from = 0; from < s.size; from++)
+            for (int to = 0; to < s.size; to++)
+                counts[from * s.size + to] = s.inplace && from > to ? length_between(i / 2, to, from, s.size)
+                                                                    : length_between(i / 2, from, to, s.size);
+        prove_variants(alg, s);
+    }
+}
+
+/* Where lengths are stated one by one in every call of the family. */
+static bool only_uneven(enum tt_coll coll)
+{
+    return tt_coll_traits(coll) & (TT_SEND_COUNTS | TT_RECV_COUNTS);
+}
+
 /* Sanitizers look at the prover and the passes, not at the algorithms, and are five times slower: for them, the sizes
  * up to 9 and those around the last powers of two. */
 #ifdef __SANITIZE_ADDRESS__
@@ -198,9 +231,9 @@ static void prove_algorithm(const struct tt_alg *alg)
 {
     tally.algorithms++;
     for (int size = 1; size <= PROVE_MAX_RANKS; size++) {
-        struct tt_shape s = {.coll = alg->coll, .size = size, .unit = 1};
+        struct tt_shape s = {.coll = alg->coll, .size = size, .unit = 1, .reproducible = alg->canonical};
         int64_t counts[] = {0, 1, size - 1, size, size + 1, PRIME};
-        const int n = s.coll == TT_COLL_barrier ? 1 : distinct(counts, 6);
+        const int n = only_uneven(s.coll) ? 0 : s.coll == TT_COLL_barrier ? 1 : distinct(counts, 6);
 
         if (!(sizes_proved & UINT64_C(1) << (size - 1)))
             continue;
@@ -208,8 +241,8 @@ static void prove_algorithm(const struct tt_alg *alg)
             s.count = counts[i];
             prove_roots(alg, s);
         }
-        if (s.coll == TT_COLL_reduce_scatter)
-            prove_uneven(alg, s);
+        if (tt_coll_traits(s.coll) & (TT_COUNTS | TT_SEND_COUNTS | TT_RECV_COUNTS))
+            (s.coll == TT_COLL_alltoallv ? prove_matrices : prove_uneven)(alg, s);
     }
 }
 

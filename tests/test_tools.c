@@ -90,6 +90,23 @@ START_TEST(contributions_add_up)
 }
 END_TEST
 
+/* Blocks differ in length, and what a rank has at the end is named by where it came from. */
+START_TEST(uneven_blocks_are_drawn)
+{
+    expect_status(0, "@ draw alltoallv pairwise -n 4");
+    expect_said("rank 0 has blocks of 1, 2, 3, 1 elements");
+    expect_said("x3>1             SEND[1-2]   to RECV[6-7]");
+    expect_said("rank 2   RECV holds x0>2, x1>2, x2>2, x3>2");
+    expect_status(0, "@ draw gatherv linear -n 4 --root 1 --count 10");
+    expect_said("blocks of 20, 10, 30, 20 elements");
+    expect_count("RECV holds", 1);
+    expect_said("rank 1   RECV holds x0-79");
+    expect_status(0, "@ draw exscan doubling -n 3");
+    expect_count("RECV holds", 2);
+    expect_said("rank 2   RECV holds x0-2 (0+1)");
+}
+END_TEST
+
 START_TEST(in_place_reads_no_send_buffer)
 {
     expect_status(0, "@ draw allreduce ring -n 4 --in-place");
@@ -118,7 +135,8 @@ START_TEST(a_rotated_tree_starts_at_its_root)
 END_TEST
 
 static const char *const collectives[] = {"allreduce", "reduce", "bcast", "allgather", "reduce_scatter",
-                                          "reduce_scatter_block", "alltoall", "gather", "scatter", "barrier"};
+                                          "reduce_scatter_block", "alltoall", "gather", "scatter", "barrier", "scan", "exscan",
+                                          "allgatherv", "gatherv", "scatterv", "alltoallv", "alltoallw"};
 
 /* The names behind a collective in what `tutti info` said, cut apart in place. Returns how many. */
 static int algorithms_of(const char *collective, char *line, size_t size, char **names, int max)
@@ -144,6 +162,8 @@ START_TEST(every_algorithm_can_be_drawn)
     const int n = algorithms_of(collectives[_i], line, sizeof line, names, 32);
 
     ck_assert_int_ge(n, 1);
+    expect_status(0, "@ help %s", collectives[_i]);
+    expect_count("(null)", 0);
     for (int i = 0; i < n; i++)
         for (int p = 1; p <= 8 && strcmp(names[i], "native"); p++) {
             expect_status(0, "@ draw %s %s -n %d", collectives[_i], names[i], p);
@@ -199,6 +219,7 @@ static bool well_formed(const char *at)
 static const char *const pictures[] = {
     "allreduce ring -n 4", "allreduce ring -n 1", "alltoall pairwise -n 5", "bcast binomial -n 7 --root 3",
     "barrier dissemination -n 4", "allgather direct -n 16", "reduce_scatter ring -n 3 --in-place",
+    "alltoallv pairwise -n 4", "gatherv linear -n 5 --root 2", "exscan doubling -n 5 --in-place",
 };
 
 START_TEST(pictures_are_well_formed)
@@ -290,6 +311,29 @@ START_TEST(what_cannot_serve_says_why)
                      "it folds operands out of rank order and the op does not commute");
     ck_assert_str_ne(json_string_value(json_object_get(json_object_get(all, "chosen"), "name")), "ring");
     json_decref(all);
+}
+END_TEST
+
+/* Rings stand aside, and what runs instead says that the result is reproducible. */
+START_TEST(reproducible_is_said)
+{
+    json_t *all;
+
+    expect_status(0, "TUTTI_REPRODUCIBLE=1 @ explain allreduce -n 4 --bytes 64M");
+    expect_said("on 4 ranks, reproducible\n");
+    expect_said("ring               cannot serve this: it folds in an order that depends on the size or place, and "
+                "TUTTI_REPRODUCIBLE=1");
+    expect_said("* halving");
+    expect_said("; reproducible); TUTTI_ALLREDUCE=NAME pins another");
+    expect_status(0, "TUTTI_REPRODUCIBLE=1 TUTTI_ALLREDUCE=ring @ explain allreduce -n 6 --bytes 64M");
+    expect_said("* direct");
+    expect_said("pinned ring is not feasible: it folds in an order");
+    all = explain("allreduce -n 4");
+    ck_assert(json_is_false(json_object_get(all, "reproducible")));
+    json_decref(all);
+    expect_status(0, "TUTTI_REPRODUCIBLE=1 @ explain allgather -n 4 --bytes 64M");
+    expect_said("* ring");
+    expect_count("reproducible", 0);
 }
 END_TEST
 
@@ -489,6 +533,7 @@ static TCase *draw_case(void)
 
     tcase_add_test(all, ring_of_four_has_six_rounds);
     tcase_add_test(all, contributions_add_up);
+    tcase_add_test(all, uneven_blocks_are_drawn);
     tcase_add_test(all, in_place_reads_no_send_buffer);
     tcase_add_test(all, one_rank_shows_its_fences);
     tcase_add_test(all, a_rotated_tree_starts_at_its_root);
@@ -506,6 +551,7 @@ static TCase *explain_case(void)
 
     tcase_add_loop_test(all, ring_costs_what_the_textbook_says, 0, 6);
     tcase_add_test(all, what_cannot_serve_says_why);
+    tcase_add_test(all, reproducible_is_said);
     tcase_add_test(all, the_choice_is_marked_and_can_be_pinned);
     tcase_add_test(all, sizes_mean_what_people_mean);
     return all;

@@ -13,6 +13,7 @@ struct arguments {
     const char *coll, *alg, *file;
     int only; /* rank, or -1 */
     int count;
+    int64_t lengths[TOOL_MAX_DRAWN * TOOL_MAX_DRAWN]; /* of blocks that differ */
 };
 
 enum { COUNT = 256, ROOT, IN_PLACE, NONCOMMUTATIVE, RANK, SVG, SEGMENT };
@@ -20,7 +21,7 @@ enum { COUNT = 256, ROOT, IN_PLACE, NONCOMMUTATIVE, RANK, SVG, SEGMENT };
 static const struct argp_option options[] = {
     {"ranks", 'n', "P", 0, "of so many ranks, up to 64 [4]", 1},
     {"count", COUNT, "N", 0, "elements: of the vector [P, one to a block], or of each block where the collective is "
-                             "stated in blocks [1]", 1},
+                             "stated in blocks [1]; where blocks may differ, 1 to 3 times as many", 1},
     {"segment", SEGMENT, "N", 0, "elements to a segment of a pipelined algorithm [1]", 1},
     {"root", ROOT, "R", 0, "the root, where there is one [0]", 1},
     {"in-place", IN_PLACE, NULL, 0, "with MPI_IN_PLACE", 1},
@@ -99,6 +100,19 @@ static const struct tt_alg *settle(const struct argp_state *state, struct argume
     return alg;
 }
 
+/* Examples of lengths that differ: 2, 1, 3, 2, ... times count, and in an alltoallv, whose lengths are the same both ways
+ * so that it can be in place, 1, 2, 3, 1, ... to ranks 0, 1, 2, 3, ..., shifted by one from rank to rank. */
+static void choose_lengths(struct arguments *a)
+{
+    struct tt_shape *s = &a->shape;
+
+    if (!(tt_coll_traits(s->coll) & (TT_SEND_COUNTS | TT_RECV_COUNTS)))
+        return;
+    for (int i = 0; i < s->size * s->size; i++)
+        a->lengths[i] = s->count * (1 + (tt_score_in_pairs(s) ? i / s->size + i % s->size : 2 * i + 1) % 3);
+    s->counts = a->lengths;
+}
+
 static struct tt_score *make(const struct argp_state *state, const struct arguments *a, const struct tt_alg *alg)
 {
     const char *why = tt_infeasible(alg, &a->shape);
@@ -129,17 +143,19 @@ static void draw_svg(const struct argp_state *state, const char *file, const str
 
 int tool_draw(int argc, char **argv)
 {
-    struct arguments a = {.only = -1, .count = -1};
+    static struct arguments a; /* large, for a stack */
     struct argp_state state = {.name = argv[0]};
     const struct tt_alg *alg;
     struct tt_score *score;
 
+    a.only = a.count = -1;
     a.shape = (struct tt_shape){.size = 4, .commutes = true, .segment = 1, .unit = 1};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     alg = settle(&state, &a);
     a.shape.count = a.count >= 0 ? a.count : tool_in_blocks(a.shape.coll) ? 1 : a.shape.size;
     if (a.shape.coll == TT_COLL_barrier)
         a.shape.count = 0;
+    choose_lengths(&a);
     score = make(&state, &a, alg);
     if (a.file)
         draw_svg(&state, a.file, score);

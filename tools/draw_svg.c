@@ -100,13 +100,22 @@ static int channel(double hue, double shift, double lightness)
     return (int)(255 * (lightness - a * fmax(u, -1)) + 0.5);
 }
 
+/* What a cell is called and coloured by: the number of its element, or the rank it comes from. */
+static int64_t cell_name(const struct picture *p, int64_t what)
+{
+    int from, to;
+
+    if (!tt_score_in_pairs(&p->score->shape))
+        return what;
+    tt_score_pair(&p->score->shape, what, &from, &to);
+    return from;
+}
+
 /* "#rrggbb" for element `what` of the whole. */
 static const char *colour(const struct picture *p, int64_t what, double lightness, char *text)
 {
     const struct tt_shape *s = &p->score->shape;
-    const int64_t whole = tt_score_whole(s);
-    const int64_t group = s->coll == TT_COLL_alltoall ? what / (whole / s->size ? whole / s->size : 1) : what;
-    const int64_t groups = s->coll == TT_COLL_alltoall ? s->size : whole;
+    const int64_t group = cell_name(p, what), groups = tt_score_in_pairs(s) ? s->size : tt_score_whole(s);
     const double hue = fmod(212 + 360.0 * (double)group / (double)(groups ? groups : 1), 360);
 
     snprintf(text, 8, "#%02x%02x%02x", channel(hue, 0, lightness), channel(hue, 8, lightness), channel(hue, 4, lightness));
@@ -169,9 +178,7 @@ static void draw_cell(const struct picture *p, double x, double y, const struct 
                     "stroke-width=\"%s\"/>\n", x, y, p->cell, CELL_HEIGHT, p->cell < 10 ? "0.3" : "0.8");
     if (!note->who || p->cell < 15)
         return;
-    snprintf(number, sizeof number, "%" PRId64, p->score->shape.coll == TT_COLL_alltoall
-                                                    ? note->what / p->score->shape.size
-                                                    : note->what);
+    snprintf(number, sizeof number, "%" PRId64, cell_name(p, note->what));
     write_text(p, x + p->cell / 2, y + CELL_HEIGHT / 2.0 + 4, p->cell < 20 ? 9 : 11,
                "text-anchor=\"middle\" fill=\"#1d2330\"", number);
 }
@@ -345,7 +352,7 @@ static void draw_legend(const struct picture *p)
     write_text(p, 26, y + 36, 12, "fill=\"#1d2330\"",
                reduces ? "A cell is one element, one colour each: empty, filled as far as contributions have come, "
                          "strong when all are in."
-               : p->score->shape.coll == TT_COLL_alltoall
+               : tt_score_in_pairs(&p->score->shape)
                    ? "A cell is one element, coloured and numbered by the rank it comes from; empty until it has come."
                    : "A cell is one element, one colour each: empty until it has come.");
     if (p->score->nlanes > 1)

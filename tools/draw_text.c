@@ -58,15 +58,33 @@ static int64_t run_length(const struct tt_note *first, int64_t n, bool reduces)
     return i;
 }
 
+/* How many notes from first on are of the block that rank `from` has for rank `to`. */
+static int64_t block_length(const struct tt_shape *s, const struct tt_note *first, int64_t n)
+{
+    int from[2], to[2];
+    int64_t i = 1;
+
+    tt_score_pair(s, first->what, &from[0], &to[0]);
+    for (; i < n && first[i].who; i++) {
+        tt_score_pair(s, first[i].what, &from[1], &to[1]);
+        if (from[0] != from[1] || to[0] != to[1])
+            break;
+    }
+    return i;
+}
+
 /* One run of elements. Of an alltoall, "x1>2" is what rank 1 has for rank 2. */
 static void append_run(char *text, size_t size, const struct tt_shape *s, const struct tt_note *note, int64_t n)
 {
     const int64_t last = note->what + n - 1;
+    int from, to;
 
+    if (note->who && tt_score_in_pairs(s))
+        tt_score_pair(s, note->what, &from, &to);
     if (note->who == 0)
         append(text, size, "nothing");
-    else if (s->coll == TT_COLL_alltoall && s->count == 1 && n == 1)
-        append(text, size, "x%" PRId64 ">%" PRId64, note->what / s->size, note->what % s->size);
+    else if (tt_score_in_pairs(s))
+        append(text, size, "x%d>%d", from, to);
     else if (n == 1)
         append(text, size, "x%" PRId64, note->what);
     else
@@ -79,11 +97,13 @@ char *tool_contents(char *text, size_t size, const struct tt_stage *stage, int r
 {
     const struct tt_shape *s = &stage->score->shape;
     const struct tt_note *notes = tt_stage_at(stage, rank, loc);
-    const bool pairs = s->coll == TT_COLL_alltoall && s->count == 1;
+    const bool pairs = tt_score_in_pairs(s);
 
     text[0] = '\0';
     for (int64_t i = 0, length; i < n && s->coll != TT_COLL_barrier; i += length) {
-        length = notes[i].who == 0 || pairs ? 1 : run_length(notes + i, n - i, tool_reduces(s->coll));
+        length = notes[i].who == 0 ? 1
+                 : pairs           ? block_length(s, notes + i, n - i)
+                                   : run_length(notes + i, n - i, tool_reduces(s->coll));
         while (notes[i].who == 0 && i + length < n && notes[i + length].who == 0)
             length++;
         append(text, size, "%s", i ? ", " : "");
@@ -117,15 +137,29 @@ static void print_whole(FILE *out, const struct tt_shape *s)
 
     if (whole == 0)
         return;
-    if (s->coll == TT_COLL_alltoall && s->count == 1)
+    if (tt_score_in_pairs(s))
         fprintf(out, "  x1>2 is the block that rank 1 has for rank 2");
     else
         fprintf(out, "  x0 to x%" PRId64 " are the elements of %s", whole - 1,
-                s->coll == TT_COLL_bcast       ? "the root's vector"
-                : s->coll == TT_COLL_allreduce || s->coll == TT_COLL_reduce ? "a vector" : "all blocks in rank order");
+                s->coll == TT_COLL_bcast ? "the root's vector"
+                : tool_in_blocks(s->coll) ? "all blocks in rank order" : "a vector");
     if (tool_reduces(s->coll))
         fprintf(out, "; x1 (0+2) is element 1 with the parts of ranks 0 and 2 in it, + being the op");
     fputs(".\n", out);
+}
+
+/* "blocks of 2, 1, 3, 2 elements": the lengths that differ, of the first ranks. */
+static void print_lengths(FILE *out, const struct tt_shape *s)
+{
+    enum { TOLD = 16 };
+
+    if (!s->counts)
+        return;
+    fputs(tt_score_in_pairs(s) ? "  rank 0 has blocks of" : "  blocks of", out);
+    for (int r = 0; r < s->size && r < TOLD; r++)
+        fprintf(out, "%s %" PRId64, r ? "," : "", s->counts[r]);
+    fprintf(out, "%s element%s%s\n", s->size > TOLD ? ", ..." : "", s->size == 1 ? plural(s->counts[0]) : "s",
+            tt_score_in_pairs(s) ? " for the ranks in order; the next rank begins with the next of these" : "");
 }
 
 static void print_head(FILE *out, const struct tt_score *score)
@@ -140,6 +174,7 @@ static void print_head(FILE *out, const struct tt_score *score)
     if (score->nlanes > 1)
         fprintf(out, ", in %d lanes that run independently", score->nlanes);
     fprintf(out, "\n  %s\n", score->alg->summary);
+    print_lengths(out, s);
     print_whole(out, s);
 }
 

@@ -145,6 +145,7 @@ static void settle(const struct argp_state *state, struct arguments *a)
     a->shape.count = a->bytes / (int64_t)a->shape.unit;
     a->shape.segment = tt_config.segment / (int64_t)a->shape.unit;
     a->shape.segment = a->shape.segment > 0 ? a->shape.segment : 1;
+    a->shape.reproducible = tt_config.reproducible && tool_reduces(a->coll);
 }
 
 /* ---- counting ---- */
@@ -168,7 +169,7 @@ static bool count_some(struct figures *f, const struct tt_shape *s)
     const int ranks[] = {0, 1, p / 2, p - 1, r, tt_mod(r + 1, p), tt_mod(r - 1, p), tt_mod(r + tt_pow2_below(p), p)};
 
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
-        struct tt_plan *plan = tt_score_part(f->alg, s, ranks[i]);
+        struct tt_plan *plan = tt_whole_plan(f->alg, s, ranks[i]);
         int rounds;
 
         if (!plan)
@@ -205,7 +206,7 @@ static void print_shape(const struct arguments *a)
     printf(" on %d rank%s", a->shape.size, a->shape.size == 1 ? "" : "s");
     if (tool_rooted(a->coll))
         printf(", root %d", a->shape.root);
-    puts(a->shape.inplace ? ", in place\n" : "\n");
+    printf("%s%s\n\n", a->shape.inplace ? ", in place" : "", a->shape.reproducible ? ", reproducible" : "");
     printf("  %-18s %6s %8s %10s %11s\n", "", "", "messages", "bytes", "bytes");
     printf("  %-18s %6s %8s %10s %11s\n", "algorithm", "rounds", "per rank", "sent", "reduced");
 }
@@ -269,9 +270,9 @@ static json_t *json_of(const struct figures *f, const struct arguments *a)
 static void print_json(const struct argp_state *state, const struct arguments *a, const struct tt_choice *choice)
 {
     json_t *rows = json_array();
-    json_t *all = json_pack("{s:s, s:i, s:I, s:I, s:i, s:b, s:b, s:o, s:{s:s, s:s}}", "collective", tt_coll_name(a->coll),
+    json_t *all = json_pack("{s:s, s:i, s:I, s:I, s:i, s:b, s:b, s:b, s:o, s:{s:s, s:s}}", "collective", tt_coll_name(a->coll),
                             "ranks", a->shape.size, "bytes", (json_int_t)a->bytes, "count", (json_int_t)a->shape.count,
-                            "root", a->shape.root, "commutes", a->shape.commutes, "all_ranks_counted",
+                            "root", a->shape.root, "commutes", a->shape.commutes, "reproducible", a->shape.reproducible, "all_ranks_counted",
                             a->shape.size <= ALL_RANKS, "algorithms", rows, "chosen", "name", choice->alg->name, "why",
                             choice->why);
 

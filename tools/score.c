@@ -21,58 +21,6 @@ struct setting {
     int *partner; /* per slot of a send or receive: the other end */
 };
 
-static bool has_in_place(const struct tt_shape *s, int rank)
-{
-    switch (s->coll) {
-    case TT_COLL_bcast:
-    case TT_COLL_barrier:
-        return false;
-    case TT_COLL_reduce:
-    case TT_COLL_gather:
-    case TT_COLL_scatter:
-        return rank == s->root;
-    default:
-        return true;
-    }
-}
-
-struct tt_plan *tt_score_part(const struct tt_alg *alg, const struct tt_shape *s, int rank)
-{
-    struct tt_shape own = *s;
-
-    own.inplace = s->inplace && has_in_place(s, rank);
-    return tt_plan_build(alg, &own, rank);
-}
-
-int64_t tt_score_elements(const struct tt_shape *s, int rank, enum tt_buf buf)
-{
-    const bool root = rank == s->root, send = buf == SEND;
-    const int64_t all = tt_offset(s, s->size), own = s->counts ? s->counts[rank] : s->count;
-
-    if (buf > RECV || (s->inplace && has_in_place(s, rank) && send == (s->coll != TT_COLL_scatter)))
-        return 0;
-    switch (s->coll) {
-    case TT_COLL_allreduce:
-        return s->count;
-    case TT_COLL_reduce:
-        return send || root ? s->count : 0;
-    case TT_COLL_reduce_scatter:
-        return send || s->inplace ? all : own;
-    case TT_COLL_bcast:
-        return send ? 0 : s->count;
-    case TT_COLL_allgather:
-        return send ? own : all;
-    case TT_COLL_gather:
-        return send ? own : root ? all : 0;
-    case TT_COLL_scatter:
-        return !send ? own : root ? all : 0;
-    case TT_COLL_alltoall:
-        return all;
-    default:
-        return 0;
-    }
-}
-
 /* ---- totals ---- */
 
 static void raise_int64(int64_t *most, int64_t value)
@@ -284,7 +232,7 @@ static int list_events(const struct setting *t)
 static int build_plans(struct tt_score *score, int *first)
 {
     for (int r = 0; r < score->shape.size; r++) {
-        score->plans[r] = tt_score_part(score->alg, &score->shape, r);
+        score->plans[r] = tt_whole_plan(score->alg, &score->shape, r);
         if (!score->plans[r])
             return errno;
         first[r + 1] = first[r] + score->plans[r]->nsteps;

@@ -3,7 +3,7 @@
 #ifndef TT_SCORE_H
 #define TT_SCORE_H
 
-#include "coll/plan.h"
+#include "coll/whole.h"
 
 /* Something that happens: a message from rank to its peer, or a copy or reduction at rank. Messages of round k come
  * before the local steps of round k; local steps of round 0 come before any message. */
@@ -26,23 +26,17 @@ struct tt_score {
     int64_t all_messages;
 };
 
-/* Builds every rank's plan of shape s (whose inplace means: wherever the standard allows it) and sets them in time,
+/* Builds every rank's plan of shape s, a whole call's, whose counts must last as long as the score, and sets them in time,
  * a message taking one round and all else none. NULL with errno: what tt_plan_build says, or EPROTO when the plans do
  * not fit each other (a send without its receive, or a deadlock). Memory: all steps of all ranks. */
 struct tt_score *tt_score_make(const struct tt_alg *alg, const struct tt_shape *s);
 void tt_score_free(struct tt_score *score);
-
-/* One rank's plan of shape s, in place only where the standard allows it. */
-struct tt_plan *tt_score_part(const struct tt_alg *alg, const struct tt_shape *s, int rank);
 
 /* Raises each total in most to that of plan, if larger. */
 void tt_score_raise(struct tt_totals *most, const struct tt_plan *plan);
 
 /* Rounds of this plan alone that carry messages: of its longest lane. */
 int tt_score_own_rounds(const struct tt_plan *plan);
-
-/* Elements of SEND and RECV that rank has in this collective; 0 where the standard gives it none. */
-int64_t tt_score_elements(const struct tt_shape *s, int rank, enum tt_buf buf);
 
 /* ---- contents: what lies where while the score is played, for at most 64 ranks ---- */
 
@@ -59,8 +53,12 @@ struct tt_stage {
     int64_t length[64][TT_NBUFS];
 };
 
-/* The distinct elements of the collective: the vector, all blocks, or for alltoall all blocks of all ranks. */
+/* The distinct elements of the collective: the vector, all blocks, or for alltoall(v) all blocks of all ranks. */
 int64_t tt_score_whole(const struct tt_shape *s);
+
+/* Does every rank have a block for every other? Then of element `what` of the whole: who has it for whom. */
+bool tt_score_in_pairs(const struct tt_shape *s);
+void tt_score_pair(const struct tt_shape *s, int64_t what, int *from, int *to);
 
 /* Contents before the first event. Returns -1 with errno when there is no memory for it. */
 int tt_stage_open(struct tt_stage *stage, const struct tt_score *score);

@@ -7,59 +7,61 @@
 #include <errno.h>
 #include <stdlib.h>
 
+bool tt_score_in_pairs(const struct tt_shape *s)
+{
+    const unsigned traits = tt_coll_traits(s->coll);
+
+    return traits & TT_SEND_BLOCKS && traits & TT_RECV_BLOCKS;
+}
+
 int64_t tt_score_whole(const struct tt_shape *s)
 {
-    switch (s->coll) {
-    case TT_COLL_allreduce:
-    case TT_COLL_reduce:
-    case TT_COLL_bcast:
+    int64_t n = 0;
+
+    if (!(tt_coll_traits(s->coll) & (TT_SEND_BLOCKS | TT_RECV_BLOCKS)))
         return s->count;
-    case TT_COLL_alltoall:
-        return s->size * tt_offset(s, s->size);
-    default:
+    if (!tt_score_in_pairs(s))
         return tt_offset(s, s->size);
-    }
+    for (int r = 0; r < s->size; r++)
+        n += tt_whole_sent(s, r, s->size);
+    return n;
+}
+
+void tt_score_pair(const struct tt_shape *s, int64_t what, int *from, int *to)
+{
+    int64_t end = 0;
+
+    for (*from = 0; *from < s->size; ++*from)
+        for (*to = 0; *to < s->size; ++*to) {
+            end += tt_whole_block(s, *from, *to);
+            if (what < end)
+                return;
+        }
 }
 
 /* The number, in the whole, of the first element that rank brings along. */
 static int64_t first_brought(const struct tt_shape *s, int rank)
 {
-    switch (s->coll) {
-    case TT_COLL_allgather:
-    case TT_COLL_gather:
-        return tt_offset(s, rank);
-    case TT_COLL_alltoall:
-        return rank * tt_offset(s, s->size);
-    default:
-        return 0;
-    }
-}
+    const unsigned traits = tt_coll_traits(s->coll);
+    int64_t n = 0;
 
-/* Where rank's contribution lies before the first step, and how long it is. */
-static struct tt_loc brought(const struct tt_shape *s, int rank, int64_t *n)
-{
-    *n = tt_score_elements(s, rank, SEND);
-    if (*n > 0 && s->coll != TT_COLL_bcast)
-        return tt_at(SEND, 0);
-    if (s->coll == TT_COLL_allgather || s->coll == TT_COLL_gather) {
-        *n = s->inplace ? s->count : 0;
-        return tt_at(RECV, tt_offset(s, rank));
-    }
-    if (s->coll == TT_COLL_scatter || (s->coll == TT_COLL_bcast && rank != s->root))
-        *n = 0;
-    else
-        *n = tt_score_elements(s, rank, RECV);
-    return tt_at(RECV, 0);
+    if (!(traits & TT_RECV_BLOCKS))
+        return 0;
+    if (!tt_score_in_pairs(s))
+        return tt_offset(s, rank);
+    for (int r = 0; r < rank; r++)
+        n += tt_whole_sent(s, r, s->size);
+    return n;
 }
 
 static int open_rank(struct tt_stage *stage, int rank)
 {
     const struct tt_shape *s = &stage->score->shape;
     int64_t n;
-    struct tt_loc loc = brought(s, rank, &n);
+    struct tt_loc loc = tt_whole_brought(s, rank, &n);
 
     for (int b = 0; b < TT_NBUFS; b++) {
-        stage->length[rank][b] = b == TMP ? stage->score->plans[rank]->tmp : tt_score_elements(s, rank, (enum tt_buf)b);
+        stage->length[rank][b] = b == TMP ? stage->score->plans[rank]->tmp : tt_whole_elements(s, rank, (enum tt_buf)b);
         stage->notes[rank][b] = calloc((size_t)stage->length[rank][b] + 1, sizeof(struct tt_note));
         if (!stage->notes[rank][b])
             return -1;

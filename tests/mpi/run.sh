@@ -106,6 +106,11 @@ run_costs()
     passes 3 aware_shim.so costs direct
     TUTTI_MPI_CUDA=no
 }
+run_reproducible()
+{
+    passes 7 "" reproducible
+    passes 4 "" reproducible
+}
 run_worlds()
 {
     passes 3 "" worlds cycles
@@ -151,7 +156,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings nocuda errors faults costs worlds cells types flavours collectives}; do
+for name in ${*:-harmless settings nocuda errors faults costs worlds cells types flavours reproducible collectives}; do
     "run_$name"
 done
 [ $failed -eq 0 ] && exit 0

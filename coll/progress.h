@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The thread of TUTTI_PROGRESS=thread. */
+#ifndef TT_PROGRESS_H
+#define TT_PROGRESS_H
+
+/* Starts it, once the MPI has been initialised with MPI_THREAD_MULTIPLE; says so if it cannot. */
+void tt_progress_thread_start(void);
+
+/* Ends it, if it runs; before MPI is finalised. */
+void tt_progress_thread_stop(void);
+
+#endif
