@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,6 +64,22 @@ bool test_success(int error)
         return test_check(true, " ");
     PMPI_Error_string(error, text, &length);
     return test_check(false, "expected MPI_SUCCESS, got error %d: %s", error, text);
+}
+
+bool test_survives(void (*what)(const void *), const void *of)
+{
+    const pid_t child = fork();
+    int status = 0;
+
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(1);
+        alarm(5);
+        what(of);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 int test_end(void)

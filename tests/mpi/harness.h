@@ -31,6 +31,9 @@ __attribute__((format(printf, 2, 3))) bool test_check(bool ok, const char *forma
 /* error must be MPI_SUCCESS. */
 bool test_success(int error);
 
+/* Does this process survive what(of)? Asked in a child, whose death is the answer. */
+bool test_survives(void (*what)(const void *), const void *of);
+
 /* Prints the totals of all ranks as Check does, and ends MPI. Returns the exit status. */
 int test_end(void);
 

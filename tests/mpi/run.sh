@@ -88,6 +88,11 @@ refuses()
 }
 
 run_collectives() { passes 7 "" collectives; }
+run_requests()
+{
+    passes 4 "" requests rules
+    passes 3 "" requests progress
+}
 run_flavours() { passes 7 "" flavours; }
 run_cells() { passes 4 "" cells; }
 run_types() { passes 5 "" types; }
@@ -156,7 +161,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings nocuda errors faults costs worlds cells types flavours reproducible collectives}; do
+for name in ${*:-harmless settings nocuda errors faults costs worlds cells types requests flavours reproducible collectives}; do
     "run_$name"
 done
 [ $failed -eq 0 ] && exit 0
