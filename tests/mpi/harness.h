@@ -22,6 +22,10 @@ extern MPI_Status *const no_statuses; /* MPI_STATUSES_IGNORE, which gcc takes fo
  * watchdog bites. */
 void test_begin(int *argc, char ***argv, unsigned seconds);
 
+/* The same by MPI_Init_thread with MPI_THREAD_MULTIPLE; false if the MPI has no such. Checks, regions and cases may then
+ * be used by several threads at once; settings may not be changed meanwhile. */
+bool test_begin_threads(int *argc, char ***argv, unsigned seconds);
+
 /* What this rank does from now on, for failures and for the watchdog. */
 __attribute__((format(printf, 1, 2))) void test_now(const char *format, ...);
 

@@ -13,7 +13,7 @@ BUILD=$(cd "$BUILD" && pwd)
 : "${SIM:=$BUILD/tests/simcuda/.libs}"
 LIBRARY=$BUILD/.libs/libtutti.so
 PROGRAMS=$BUILD/tests/mpi
-PATIENCE=240
+PATIENCE=$((240 + ${TUTTI_TEST_CYCLES:-0} / 50))
 
 # Open MPI refuses root and more ranks than cores unless told
 oversubscribe=
@@ -93,6 +93,7 @@ run_requests()
     passes 4 "" requests rules
     passes 3 "" requests progress
 }
+run_threads() { passes 3 "" threads; }
 run_flavours() { passes 7 "" flavours; }
 run_cells() { passes 4 "" cells; }
 run_types() { passes 5 "" types; }
@@ -161,7 +162,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings nocuda errors faults costs worlds cells types requests flavours reproducible collectives}; do
+for name in ${*:-harmless settings nocuda errors faults costs worlds cells types requests threads flavours reproducible collectives}; do
     "run_$name"
 done
 [ $failed -eq 0 ] && exit 0
