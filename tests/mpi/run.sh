@@ -13,7 +13,7 @@ BUILD=$(cd "$BUILD" && pwd)
 : "${SIM:=$BUILD/tests/simcuda/.libs}"
 LIBRARY=$BUILD/.libs/libtutti.so
 PROGRAMS=$BUILD/tests/mpi
-PATIENCE=240
+PATIENCE=$((240 + ${TUTTI_TEST_CYCLES:-0} / 50))
 
 # Open MPI refuses root and more ranks than cores unless told
 oversubscribe=
@@ -88,7 +88,21 @@ refuses()
 }
 
 run_collectives() { passes 7 "" collectives; }
+run_requests()
+{
+    passes 4 "" requests rules
+    passes 3 "" requests progress
+}
+run_threads() { passes 3 "" threads; }
+run_flavours() { passes 7 "" flavours; }
 run_cells() { passes 4 "" cells; }
+run_p2p()
+{
+    passes 2 "" p2p
+    passes 2 "" p2p_requests
+    passes 2 "" p2p_requests wait
+}
+run_reduce_local() { passes 1 "" reduce_local; }
 run_types() { passes 5 "" types; }
 run_errors() { passes 2 "" errors; }
 run_faults()
@@ -163,7 +177,8 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings nocuda errors faults costs reproducible gaps worlds cells types collectives}; do
+for name in ${*:-harmless settings nocuda errors faults costs reproducible gaps worlds cells reduce_local types p2p requests threads flavours \
+    collectives}; do
     "run_$name"
 done
 [ $failed -eq 0 ] && exit 0
