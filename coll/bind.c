@@ -72,23 +72,36 @@ static char *keep(struct tt_bound *b, struct tt_place *place, void *block, size_
     return block;
 }
 
+typedef void *take_call(struct tt_place *place, size_t bytes);
+
 /* In that place, which need not have been entered. NULL with tt_fault() set. */
-static char *take(struct tt_bound *b, struct tt_place *place, size_t bytes)
+static char *take_by(take_call *call, struct tt_bound *b, struct tt_place *place, size_t bytes)
 {
     char *block;
 
     if (place->dev->enter(place))
         return NULL;
-    block = keep(b, place, place->dev->take(place, bytes), bytes);
+    block = keep(b, place, call(place, bytes), bytes);
     place->dev->leave(place);
     return block;
+}
+
+static char *take(struct tt_bound *b, struct tt_place *place, size_t bytes)
+{
+    return take_by(place->dev->take, b, place, bytes);
+}
+
+/* On the host, for copies from and to that place. */
+static char *take_pinned(struct tt_bound *b, struct tt_place *place, size_t bytes)
+{
+    return take_by(place->dev->take_pinned, b, place, bytes);
 }
 
 /* ---- images ---- */
 
 /* Room on the host for bytes of which only some will be touched. Few among many, as of a column of a matrix, are not
  * worth memory for all: only touched pages of a mapping take any. */
-static char *take_image(struct tt_bound *b, size_t bytes, size_t touched)
+static char *take_gapped_image(struct tt_bound *b, size_t bytes, size_t touched)
 {
     void *map;
 
@@ -131,12 +144,14 @@ static int make_image(struct tt_bound *b, const struct tt_side *side, bool holds
     if (!side->significant || !side->on_device)
         return 0;
     tt_side_span(side, &low, &high);
-    room = take_image(b, (size_t)(high - low), side->bytes);
     b->packed_here = b->packed_there = NULL;
-    if (room && (tt_side_mixed(side) || !tt_side_solid(side, &(MPI_Aint){0}))) {
-        b->packed_here = take(b, tt_host_place(), side->bytes);
+    if (tt_side_mixed(side) || !tt_side_solid(side, &(MPI_Aint){0})) {
+        room = take_gapped_image(b, (size_t)(high - low), side->bytes);
+        b->packed_here = room ? take_pinned(b, side->place, side->bytes) : NULL;
         b->packed_there = b->packed_here ? take(b, side->place, side->bytes) : NULL;
         room = b->packed_there ? room : NULL;
+    } else {
+        room = take_pinned(b, side->place, side->bytes);
     }
     if (!room)
         return explain(why, size, tt_fault());

@@ -283,7 +283,9 @@ static int look_elsewhere(const struct work *w, const struct piece *p)
 
 int tt_side_scan(struct tt_side *side)
 {
-    const struct work w = {.move = look_elsewhere, .place = side->place, .elements = side->buf,
+    const struct work w = {.move = look_elsewhere,
+                           .place = side->place,
+                           .elements = side->buf,
                            .managed = side->mem.kind == TT_MEM_MANAGED};
     const int found = move_all(&w, side);
 

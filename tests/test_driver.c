@@ -704,6 +704,39 @@ START_TEST(strides_and_offsets_are_64_bits_wide)
 }
 END_TEST
 
+/* More than 2^31 elements, with a gap in the middle; takes 4.5 GB of memory, so it must be asked for:
+ * TUTTI_TEST_HUGE=1. */
+START_TEST(more_than_two_to_the_31_elements)
+{
+    const int64_t n = (INT64_C(1) << 30) + 16, gap = 32, last = 2 * n - 1;
+    struct tt_run run[1] = {{.at = 0, .length = 1, .n = 1}}, halves[1] = {{.length = n, .n = 2, .stride = n + gap}};
+    struct tt_runs bytes = {.nruns = 1, .extent = 1}, runs = {.nruns = 1, .extent = 0};
+    struct tt_place *place;
+    char *spread, *packed;
+
+    if (!getenv("TUTTI_TEST_HUGE"))
+        return;
+    place = enter_place();
+    spread = device_memory((size_t)(2 * n + gap));
+    packed = device_memory((size_t)(2 * n));
+    tt_runs_sum(&bytes, run);
+    tt_runs_sum(&runs, halves);
+    ((char *)cu.alias(spread))[n - 1] = 'a';
+    ((char *)cu.alias(spread))[n] = 'x';
+    ((char *)cu.alias(spread))[last + gap] = 'b';
+    TT_OK(place->dev->pack(place, QUEUE, &runs, 1, spread, packed));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    ck_assert_int_eq(((char *)cu.alias(packed))[n - 1], 'a');
+    ck_assert_int_eq(((char *)cu.alias(packed))[n], 0);
+    ck_assert_int_eq(((char *)cu.alias(packed))[last], 'b');
+    TT_OK(place->dev->unpack(place, QUEUE, &bytes, 2 * n, spread, packed));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    ck_assert_int_eq(((char *)cu.alias(spread))[last], 'b');
+    ck_assert_int_eq(((char *)cu.alias(spread))[last + gap], 'b');
+    ck_assert_int_eq(((char *)cu.alias(spread))[n], 0);
+}
+END_TEST
+
 /* Runs of an absolute datatype: two allocations, seen from no address at all. */
 START_TEST(runs_may_be_in_several_allocations)
 {
@@ -760,6 +793,8 @@ static TCase *everything(void)
 {
     TCase *all = tcase_create("driver");
 
+    if (getenv("TUTTI_TEST_HUGE"))
+        tcase_set_timeout(all, 120);
     tcase_add_test(all, without_a_driver_everything_is_host_memory);
     tcase_add_test(all, a_driver_loaded_late_is_noticed);
     tcase_add_test(all, each_kind_of_memory_is_told);
@@ -787,6 +822,7 @@ static TCase *everything(void)
     tcase_add_test(all, a_table_is_uploaded_once);
     tcase_add_test(all, unused_tables_are_bounded);
     tcase_add_loop_test(all, strides_and_offsets_are_64_bits_wide, 0, 2);
+    tcase_add_test(all, more_than_two_to_the_31_elements);
     tcase_add_test(all, runs_may_be_in_several_allocations);
     tcase_add_test(all, the_host_is_a_place_like_any_other);
     tcase_add_test(all, the_look_says_that_it_is_simulated);

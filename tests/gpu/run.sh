@@ -37,6 +37,7 @@ on 4 "$build/examples/first_light"
 # with it, the native results that the programs compare with come a thousand times sooner where ranks outnumber cores
 [ -f "$build/tests/mpi/yield.so" ] && export LD_PRELOAD="$build/tests/mpi/yield.so${LD_PRELOAD:+:$LD_PRELOAD}"
 on 4 "$build/tests/mpi/cells"
+on 4 "$build/tests/mpi/gaps"
 # not on a power of two: there MPICH 4.0.2's own reduce_scatter_block is wrong for ops that do not commute
 on 5 "$build/tests/mpi/types"
 on 7 "$build/tests/mpi/collectives"

@@ -3,7 +3,8 @@
  * the bytes that are the column's, whatever the matrix; what is contiguous in disguise is no launch at all; the blocks
  * of a v-collective are one launch, or none where they follow each other. Collectives that are under way at the same
  * time, into interleaved fields of one array, do not disturb each other, nor what the program writes between them; by
- * each algorithm and by the MPI below. Absolute datatypes work on the device, and may have pieces on both sides. */
+ * each algorithm and by the MPI below. A matrix is transposed in one call. Absolute datatypes work on the device, and
+ * may have pieces on both sides. */
 #include "tests/mpi/harness.h"
 
 #include <stdio.h>
@@ -241,6 +242,81 @@ static void try_all_interleaved(void)
     test_pin("allgather", NULL);
 }
 
+/* ---- many types in one call ---- */
+
+enum { PART = 6 }; /* rows and columns of a matrix that each rank has */
+
+static MPI_Datatype part(int columns, int first)
+{
+    const int sizes[] = {PART, columns}, subsizes[] = {PART, PART}, starts[] = {0, first};
+    MPI_Datatype made;
+
+    PMPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_C, MPI_INT, &made);
+    return committed(made);
+}
+
+/* The same part with columns as rows. */
+static MPI_Datatype turned(int columns, int first)
+{
+    MPI_Datatype column, all;
+    const MPI_Aint at = first * (MPI_Aint)sizeof(int);
+
+    PMPI_Type_vector(PART, 1, columns, MPI_INT, &column);
+    column = resized(column, 0, sizeof(int));
+    all = contiguous(PART, column);
+    PMPI_Type_free(&column);
+    column = placed(1, &at, all);
+    PMPI_Type_free(&all);
+    return column;
+}
+
+static void check_transposed(const struct region *r, int columns)
+{
+    static int got[PART * PART * MAX_RANKS];
+    int wrong = 0;
+
+    test_check(region_get(r, got), "bytes around the matrix were written");
+    for (int row = 0; row < PART; row++)
+        for (int column = 0; column < columns; column++)
+            wrong += got[row * columns + column] != column * 1000 + test_rank * PART + row;
+    test_check(wrong == 0, "%d of %d entries are not what they should be", wrong, PART * columns);
+}
+
+/* Each rank has some rows of a matrix, and then the same rows of the transposed one: an alltoallw. */
+static void transpose(enum memory from, enum memory to)
+{
+    static int matrix[PART * PART * MAX_RANKS];
+    const int columns = PART * test_size;
+    struct region *send = &regions[from][0], *recv = &regions[to][1];
+    MPI_Datatype out[MAX_RANKS], in[MAX_RANKS];
+    int ones[MAX_RANKS], zeros[MAX_RANKS] = {0};
+
+    for (int i = 0; i < test_size; i++)
+        ones[i] = 1, out[i] = part(columns, i * PART), in[i] = turned(columns, i * PART);
+    for (int i = 0; i < PART * columns; i++)
+        matrix[i] = (test_rank * PART + i / columns) * 1000 + i % columns;
+    region_set(send, 0, matrix, sizeof(int) * (size_t)(PART * columns));
+    memset(matrix, 0, sizeof matrix);
+    region_set(recv, 0, matrix, sizeof(int) * (size_t)(PART * columns));
+    test_now("a matrix transposed by alltoallw, from %s to %s memory", memory_names[from], memory_names[to]);
+    test_success(MPI_Alltoallw(send->at, ones, zeros, out, recv->at, ones, zeros, in, MPI_COMM_WORLD));
+    check_transposed(recv, columns);
+    for (int i = 0; i < test_size; i++) {
+        PMPI_Type_free(&out[i]);
+        PMPI_Type_free(&in[i]);
+    }
+}
+
+static void try_transposing(void)
+{
+    transpose(HOST, HOST);
+    if (test_gpus == 0)
+        return;
+    transpose(DEVICE, DEVICE);
+    transpose(HOST, DEVICE);
+    transpose(MANAGED, HOST);
+}
+
 /* ---- absolute addresses ---- */
 
 /* Two pieces of ten ints: at one, and the others at the other. */
@@ -313,6 +389,7 @@ int main(int argc, char **argv)
         count_blocks(13, 1);
     }
     try_all_interleaved();
+    try_transposing();
     try_all_absolute();
     for (int m = 0; m < NMEMORIES; m++)
         for (int side = 0; side < 2 && memory_exists((enum memory)m); side++)
