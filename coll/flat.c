@@ -209,7 +209,8 @@ struct dimension {
 };
 
 /* Whole lines of what the inner dimensions made become entries of the next. */
-static int add_dimension(struct tt_run_list *l, const struct tt_run_list *inner, const struct dimension *d, int64_t bytes)
+static int add_dimension(struct tt_run_list *l, const struct tt_run_list *inner, const struct dimension *d,
+                         int64_t bytes)
 {
     int error = MPI_SUCCESS;
 
@@ -297,13 +298,13 @@ static int darray(struct tt_run_list *l, const struct given *g)
 /* ---- all of them ---- */
 
 /* Fortran 77's, with displacements that were default integers; only some MPIs still know them. */
-#if HAVE_DECL_MPI_COMBINER_HVECTOR_INTEGER
-#define OLD_COMBINERS(ROW)                                                                                             \
+#ifdef OLD_COMBINERS
+#define FORTRAN_77(ROW)                                                                                                \
     ROW(MPI_COMBINER_HVECTOR_INTEGER, hvector)                                                                         \
     ROW(MPI_COMBINER_HINDEXED_INTEGER, hindexed)                                                                       \
     ROW(MPI_COMBINER_STRUCT_INTEGER, structure)
 #else
-#define OLD_COMBINERS(ROW)
+#define FORTRAN_77(ROW)
 #endif
 
 #define COMBINERS(ROW)                                                                                                 \
@@ -319,7 +320,7 @@ static int darray(struct tt_run_list *l, const struct given *g)
     ROW(MPI_COMBINER_STRUCT, structure)                                                                                \
     ROW(MPI_COMBINER_SUBARRAY, subarray)                                                                               \
     ROW(MPI_COMBINER_DARRAY, darray)                                                                                   \
-    OLD_COMBINERS(ROW)
+    FORTRAN_77(ROW)
 
 static const struct constructor {
     int combiner;

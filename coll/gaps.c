@@ -72,6 +72,7 @@ struct work {
     struct tt_place *place;
     bool out; /* packs */
     char *elements, *packed;
+    bool managed; /* where the side begins, when looking */
 };
 
 /* Blocks told as runs of one element, which begins at the side's buffer. */
@@ -179,13 +180,11 @@ static int move_in_place(struct work *w, const struct tt_side *side)
 
 /* ---- where it takes several ---- */
 
-static int place_at(const void *address, struct tt_place **place)
+static int place_at(const void *address, struct tt_mem *mem, struct tt_place **place)
 {
-    struct tt_mem mem;
-
-    if (tt_mem_where(address, &mem))
+    if (tt_mem_where(address, mem))
         return -1;
-    *place = tt_place_of(&mem);
+    *place = tt_place_of(mem);
     return *place ? 0 : -1;
 }
 
@@ -193,8 +192,9 @@ static int place_at(const void *address, struct tt_place **place)
 static int move_row(const struct work *w, char *elements, char *packed, size_t bytes)
 {
     struct tt_place *place;
+    struct tt_mem mem;
 
-    if (place_at(elements, &place))
+    if (place_at(elements, &mem, &place))
         return -1;
     return tt_copy_now(place, w->out ? packed : elements, w->out ? elements : packed, bytes);
 }
@@ -251,25 +251,40 @@ int tt_image_unpack(const struct tt_side *side, char *image, const char *packed)
 
 /* ---- which it is ---- */
 
-/* Is some piece of it elsewhere than w->place? Then 1. A run's rows are taken to be together. */
+/* Is it elsewhere than where the side begins? Then 1. Managed memory beside a device's own is elsewhere too: so the
+ * simulated device need not know both in one kernel. */
+static int is_elsewhere(const struct work *w, const char *address)
+{
+    struct tt_place *place;
+    struct tt_mem mem;
+
+    if (place_at(address, &mem, &place))
+        return -1;
+    return place != w->place || (mem.kind == TT_MEM_MANAGED) != w->managed;
+}
+
+/* The first and the last row of each run, of the first and the last element: pieces that lie apart and became rows of
+ * one run are two, or at the same distance from each other by more than chance. */
 static int look_elsewhere(const struct work *w, const struct piece *p)
 {
-    int elsewhere = 0;
+    int found = 0;
 
-    for (int64_t e = 0; e < p->count && !elsewhere; e += p->count > 1 ? p->count - 1 : 1)
-        for (int64_t i = 0; i < p->runs->nruns && !elsewhere; i++) {
-            struct tt_place *place;
+    for (int64_t e = 0; e < p->count && !found; e += p->count > 1 ? p->count - 1 : 1)
+        for (int64_t i = 0; i < p->runs->nruns && !found; i++) {
+            const struct tt_run *r = &p->runs->run[i];
+            const char *first = tt_away(w->elements, p->at + e * p->runs->extent + r->at);
 
-            if (place_at(tt_away(w->elements, p->at + e * p->runs->extent + p->runs->run[i].at), &place))
-                return -1;
-            elsewhere = place != w->place;
+            found = is_elsewhere(w, first);
+            if (!found && r->n > 1)
+                found = is_elsewhere(w, tt_away(first, (r->n - 1) * r->stride));
         }
-    return elsewhere;
+    return found;
 }
 
 int tt_side_scan(struct tt_side *side)
 {
-    const struct work w = {.move = look_elsewhere, .place = side->place, .elements = side->buf};
+    const struct work w = {.move = look_elsewhere, .place = side->place, .elements = side->buf,
+                           .managed = side->mem.kind == TT_MEM_MANAGED};
     const int found = move_all(&w, side);
 
     if (found > 0) {

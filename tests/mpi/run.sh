@@ -124,6 +124,14 @@ run_reproducible()
     passes 7 "" reproducible
     passes 4 "" reproducible
 }
+run_gaps()
+{
+    passes 3 "" gaps
+    passes 4 "" gaps
+    TUTTI_SIM_GPUS=0
+    passes 3 "" gaps
+    TUTTI_SIM_GPUS=2
+}
 run_worlds()
 {
     passes 3 "" worlds cycles
@@ -169,7 +177,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings nocuda errors faults costs reproducible worlds cells reduce_local types p2p requests threads flavours \
+for name in ${*:-harmless settings nocuda errors faults costs reproducible gaps worlds cells reduce_local types p2p requests threads flavours \
     collectives}; do
     "run_$name"
 done
