@@ -87,7 +87,7 @@ program fortran
 
   ! what a collective works on: s and r are on the host, or on a GPU
   integer, target :: host_s(room), host_r(room), got(room), want(room)
-  integer, pointer :: s(:), r(:), gpu_s(:), gpu_r(:)
+  integer, pointer, contiguous :: s(:), r(:), gpu_s(:), gpu_r(:)
   logical :: on_gpu
   integer :: flavour
 
@@ -110,20 +110,15 @@ program fortran
   call MPI_Type_commit(one, ierr)
 
   call use_host()
-  call all_collectives()
+  call all_calls()
   if (associated(gpu_s)) then
     call use_gpu()
-    call all_collectives()
+    call all_calls()
   end if
   call use_host()
-  call try_bottom()
   call try_types()
   call try_user_op()
-  call try_reduce_local()
-  call try_messages()
   call try_many()
-  call try_probes()
-  call try_persistent_messages()
 
   doing = 'the end'
   call MPI_Type_free(one, ierr)
@@ -135,6 +130,16 @@ program fortran
   call totals()
 
 contains
+
+  ! All that have buffers.
+  subroutine all_calls()
+    call all_collectives()
+    call try_bottom()
+    call try_reduce_local()
+    call try_messages()
+    call try_probes()
+    call try_persistent_messages()
+  end subroutine
 
   ! ---- checks ----
 
@@ -239,6 +244,7 @@ contains
     host_r = unset
     want = unset
     call copy_to_s()
+    call copy_to_r()
   end subroutine
 
   ! The call has been made: sees it through, and looks what r has become.
@@ -1160,7 +1166,8 @@ contains
     call begin('reduce_local', .false.)
     host_r(1:m) = 5
     want(1:m) = [(5 + x(me, i), i=1, m)]
-    call MPI_Reduce_local(host_s, host_r, m, MPI_INTEGER, MPI_SUM, ierr)
+    call copy_to_r()
+    call MPI_Reduce_local(s, r, m, MPI_INTEGER, MPI_SUM, ierr)
     call once('MPI_Reduce_local')
     call expect(m)
   end subroutine
@@ -1175,7 +1182,7 @@ contains
     flavour = blocking
     call begin(name, .false.)
     want(1:m) = [(x(left(), i), i=1, m)]
-    call MPI_Irecv(host_r, m, MPI_INTEGER, left(), tag, comm, request, ierr)
+    call MPI_Irecv(r, m, MPI_INTEGER, left(), tag, comm, request, ierr)
     call once('MPI_Irecv')
     call MPI_Barrier(comm, ierr)
     call once('MPI_Barrier')
@@ -1201,28 +1208,29 @@ contains
 
     call MPI_Buffer_attach(attached, 4000, ierr)
     call begin_message('send', 1)
-    call MPI_Send(host_s, m, MPI_INTEGER, right(), 1, comm, ierr)
+    call MPI_Send(s, m, MPI_INTEGER, right(), 1, comm, ierr)
     call end_message('MPI_Send', 1)
     call begin_message('bsend', 2)
-    call MPI_Bsend(host_s, m, MPI_INTEGER, right(), 2, comm, ierr)
+    call MPI_Bsend(s, m, MPI_INTEGER, right(), 2, comm, ierr)
     call end_message('MPI_Bsend', 2)
     call begin_message('ssend', 3)
-    call MPI_Ssend(host_s, m, MPI_INTEGER, right(), 3, comm, ierr)
+    call MPI_Ssend(s, m, MPI_INTEGER, right(), 3, comm, ierr)
     call end_message('MPI_Ssend', 3)
     call begin_message('rsend', 4)
-    call MPI_Rsend(host_s, m, MPI_INTEGER, right(), 4, comm, ierr)
+    call MPI_Rsend(s, m, MPI_INTEGER, right(), 4, comm, ierr)
     call end_message('MPI_Rsend', 4)
     call try_isend()
 
     call begin('sendrecv', .false.)
     want(1:m) = [(x(left(), i), i=1, m)]
-    call MPI_Sendrecv(host_s, m, MPI_INTEGER, right(), 5, host_r, m, MPI_INTEGER, left(), 5, comm, status, ierr)
+    call MPI_Sendrecv(s, m, MPI_INTEGER, right(), 5, r, m, MPI_INTEGER, left(), 5, comm, status, ierr)
     call once('MPI_Sendrecv')
     call check(TAG_OF(status) == 5, 'the right status')
     call expect(m)
     host_r = unset
     host_r(1:m) = host_s(1:m)
-    call MPI_Sendrecv_replace(host_r, m, MPI_INTEGER, right(), 6, left(), 6, comm, MPI_STATUS_IGNORE, ierr)
+    call copy_to_r()
+    call MPI_Sendrecv_replace(r, m, MPI_INTEGER, right(), 6, left(), 6, comm, MPI_STATUS_IGNORE, ierr)
     call once('MPI_Sendrecv_replace')
     call expect(m)
   end subroutine
@@ -1232,31 +1240,31 @@ contains
     STATUS_T(status)
 
     call begin_message('isend', 1)
-    call MPI_Isend(host_s, m, MPI_INTEGER, right(), 1, comm, sent, ierr)
+    call MPI_Isend(s, m, MPI_INTEGER, right(), 1, comm, sent, ierr)
     call end_message('MPI_Isend', 1)
     call MPI_Wait(sent, MPI_STATUS_IGNORE, ierr)
     call once('MPI_Wait')
     call begin_message('ibsend', 2)
-    call MPI_Ibsend(host_s, m, MPI_INTEGER, right(), 2, comm, sent, ierr)
+    call MPI_Ibsend(s, m, MPI_INTEGER, right(), 2, comm, sent, ierr)
     call end_message('MPI_Ibsend', 2)
     call MPI_Wait(sent, MPI_STATUS_IGNORE, ierr)
     call once('MPI_Wait')
     call begin_message('issend', 3)
-    call MPI_Issend(host_s, m, MPI_INTEGER, right(), 3, comm, sent, ierr)
+    call MPI_Issend(s, m, MPI_INTEGER, right(), 3, comm, sent, ierr)
     call end_message('MPI_Issend', 3)
     call MPI_Wait(sent, MPI_STATUS_IGNORE, ierr)
     call once('MPI_Wait')
     call begin_message('irsend', 4)
-    call MPI_Irsend(host_s, m, MPI_INTEGER, right(), 4, comm, sent, ierr)
+    call MPI_Irsend(s, m, MPI_INTEGER, right(), 4, comm, sent, ierr)
     call end_message('MPI_Irsend', 4)
     call MPI_Wait(sent, status, ierr)
     call once('MPI_Wait')
 
     call begin('recv', .false.)
     want(1:m) = [(x(left(), i), i=1, m)]
-    call MPI_Isend(host_s, m, MPI_INTEGER, right(), 7, comm, sent, ierr)
+    call MPI_Isend(s, m, MPI_INTEGER, right(), 7, comm, sent, ierr)
     call once('MPI_Isend')
-    call MPI_Recv(host_r, m, MPI_INTEGER, left(), MPI_ANY_TAG, comm, status, ierr)
+    call MPI_Recv(r, m, MPI_INTEGER, left(), MPI_ANY_TAG, comm, status, ierr)
     call once('MPI_Recv')
     call check(TAG_OF(status) == 7, 'the right status')
     call expect(m)
@@ -1428,7 +1436,7 @@ contains
     flavour = blocking
     call begin(name, .false.)
     want(1:m) = host_s(1:m)
-    call MPI_Isend(host_s, m, MPI_INTEGER, me, tag, comm, sent, ierr)
+    call MPI_Isend(s, m, MPI_INTEGER, me, tag, comm, sent, ierr)
     call once('MPI_Isend')
   end subroutine
 
@@ -1456,7 +1464,7 @@ contains
       call once('MPI_Iprobe')
     end do
     call check(TAG_OF(status) == 11, 'the right status')
-    call MPI_Recv(host_r, m, MPI_INTEGER, me, 11, comm, MPI_STATUS_IGNORE, ierr)
+    call MPI_Recv(r, m, MPI_INTEGER, me, 11, comm, MPI_STATUS_IGNORE, ierr)
     call once('MPI_Recv')
     call end_probe(sent)
 
@@ -1464,7 +1472,7 @@ contains
     call MPI_Mprobe(me, MPI_ANY_TAG, comm, message, status, ierr)
     call once('MPI_Mprobe')
     call check(TAG_OF(status) == 12, 'the right status')
-    call MPI_Mrecv(host_r, m, MPI_INTEGER, message, status, ierr)
+    call MPI_Mrecv(r, m, MPI_INTEGER, message, status, ierr)
     call once('MPI_Mrecv')
     call check(TAG_OF(status) == 12 .and. message == MPI_MESSAGE_NULL, 'the message to be received')
     call end_probe(sent)
@@ -1475,7 +1483,7 @@ contains
       call MPI_Improbe(me, 13, comm, flag, message, status, ierr)
       call once('MPI_Improbe')
     end do
-    call MPI_Imrecv(host_r, m, MPI_INTEGER, message, request, ierr)
+    call MPI_Imrecv(r, m, MPI_INTEGER, message, request, ierr)
     call once('MPI_Imrecv')
     call MPI_Wait(request, status, ierr)
     call once('MPI_Wait')
@@ -1489,16 +1497,16 @@ contains
     REQUEST_T :: requests(2)
 
     call init_receive('send_init', requests(1))
-    call MPI_Send_init(host_s, m, MPI_INTEGER, right(), 14, comm, requests(2), ierr)
+    call MPI_Send_init(s, m, MPI_INTEGER, right(), 14, comm, requests(2), ierr)
     call finish_persistent('MPI_Send_init', requests)
     call init_receive('bsend_init', requests(1))
-    call MPI_Bsend_init(host_s, m, MPI_INTEGER, right(), 14, comm, requests(2), ierr)
+    call MPI_Bsend_init(s, m, MPI_INTEGER, right(), 14, comm, requests(2), ierr)
     call finish_persistent('MPI_Bsend_init', requests)
     call init_receive('ssend_init', requests(1))
-    call MPI_Ssend_init(host_s, m, MPI_INTEGER, right(), 14, comm, requests(2), ierr)
+    call MPI_Ssend_init(s, m, MPI_INTEGER, right(), 14, comm, requests(2), ierr)
     call finish_persistent('MPI_Ssend_init', requests)
     call init_receive('rsend_init', requests(1))
-    call MPI_Rsend_init(host_s, m, MPI_INTEGER, right(), 14, comm, requests(2), ierr)
+    call MPI_Rsend_init(s, m, MPI_INTEGER, right(), 14, comm, requests(2), ierr)
     call finish_persistent('MPI_Rsend_init', requests)
   end subroutine
 
@@ -1509,7 +1517,7 @@ contains
     flavour = persistent
     call begin(name, .false.)
     want(1:m) = [(x(left(), i), i=1, m)]
-    call MPI_Recv_init(host_r, m, MPI_INTEGER, left(), 14, comm, received, ierr)
+    call MPI_Recv_init(r, m, MPI_INTEGER, left(), 14, comm, received, ierr)
     call once('MPI_Recv_init')
   end subroutine
 
@@ -1527,6 +1535,7 @@ contains
       call once('MPI_Waitall')
       call expect(m)
       host_r = unset
+      call copy_to_r()
     end if
     call MPI_Start(requests(1), ierr)
     call once('MPI_Start')

@@ -90,6 +90,13 @@ refuses()
 
 run_collectives() { passes 7 "" collectives; }
 run_cells() { passes 4 "" cells; }
+run_p2p()
+{
+    passes 2 "" p2p
+    passes 2 "" p2p_requests
+    passes 2 "" p2p_requests wait
+}
+run_reduce_local() { passes 1 "" reduce_local; }
 run_types() { passes 5 "" types; }
 run_errors() { passes 2 "" errors; }
 run_faults()
@@ -198,7 +205,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings fortran nocuda errors faults costs reproducible worlds cells types collectives}; do
+for name in ${*:-harmless settings fortran nocuda errors faults costs reproducible worlds cells reduce_local types p2p collectives}; do
     "run_$name"
 done
 [ $failed -eq 0 ] && exit 0
