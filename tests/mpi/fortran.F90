@@ -119,6 +119,7 @@ program fortran
   call try_types()
   call try_user_op()
   call try_many()
+  call try_errors()
 
   doing = 'the end'
   call MPI_Type_free(one, ierr)
@@ -139,6 +140,9 @@ contains
     call try_messages()
     call try_probes()
     call try_persistent_messages()
+#if defined(LARGE) && defined(fortran_f08)
+    call try_large()
+#endif
   end subroutine
 
   ! ---- checks ----
@@ -1550,6 +1554,59 @@ contains
       call MPI_Request_free(requests(j), ierr)
       call once('MPI_Request_free')
     end do
+  end subroutine
+
+#if defined(LARGE) && defined(fortran_f08)
+  ! A large count makes it the C function's _c twin, which is not counted.
+  subroutine try_large()
+    flavour = blocking
+    call begin('allreduce with a large count', .false.)
+    want(1:m) = [(total(p - 1, i), i=1, m)]
+    call MPI_Allreduce(s, r, int(m, MPI_COUNT_KIND), MPI_INTEGER, MPI_SUM, comm, ierr)
+    call check(ierr == MPI_SUCCESS, 'MPI_Allreduce to return MPI_SUCCESS')
+    call expect(m)
+    call begin('iallreduce with a large count', .false.)
+    want(1:m) = [(total(p - 1, i), i=1, m)]
+    call MPI_Iallreduce(s, r, int(m, MPI_COUNT_KIND), MPI_INTEGER, MPI_SUM, comm, request, ierr)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
+    call once('MPI_Wait')
+    call expect(m)
+  end subroutine
+#endif
+
+  ! ---- errors ----
+
+  ! Handles of nothing come back as errors, as do arguments that make no sense.
+  subroutine try_errors()
+    COMM_T :: nowhere
+
+    doing = 'errors'
+    call MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN, ierr)
+    call forget_calls()
+    call MPI_Bcast(host_s, m, MPI_DATATYPE_NULL, root, comm, ierr)
+    call failed('MPI_Bcast', MPI_ERR_TYPE)
+    call MPI_Bcast(host_s, -1, MPI_INTEGER, root, comm, ierr)
+    call failed('MPI_Bcast', MPI_ERR_COUNT)
+    call MPI_Ireduce(host_s, host_r, m, MPI_INTEGER, MPI_SUM, p, comm, request, ierr)
+    call failed('MPI_Ireduce', MPI_ERR_ROOT)
+    nowhere = MPI_COMM_NULL
+    call MPI_Barrier(nowhere, ierr)
+    call failed('MPI_Barrier', MPI_ERR_COMM)
+    VALUE_OF(nowhere) = 123456
+    call MPI_Allreduce(host_s, host_r, m, MPI_INTEGER, MPI_SUM, nowhere, ierr)
+    call failed('MPI_Allreduce', MPI_ERR_COMM)
+    call MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL, ierr)
+  end subroutine
+
+  subroutine failed(name, class)
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: class
+    integer :: code, got_class
+
+    code = ierr
+    call MPI_Error_class(code, got_class, ierr)
+    call check(got_class == class, name // ' to fail as it should')
+    call once(name)
   end subroutine
 end program
 
