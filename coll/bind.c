@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "coll/drain.h"
 #include "coll/gaps.h"
 #include "coll/job.h"
 

@@ -3,6 +3,8 @@
  * v-collective's are, all of them are told as the runs of one large element, which one launch moves. */
 #include "coll/gaps.h"
 
+#include "coll/drain.h"
+
 enum {
     TOGETHER = 64 /* runs of a block that are told with those of the others; more are kept by the device for the block's
                      own datatype */
@@ -163,41 +165,6 @@ static int move_here(const struct work *w, const struct piece *p)
                   : dev->unpack(w->place, TT_WITHIN, p->runs, p->count, elements, packed);
 }
 
-struct drain {
-    struct tt_place *place;
-    int state;
-};
-
-static bool drained(void *what)
-{
-    struct drain *d = what;
-
-    d->state = d->place->dev->poll(d->place, TT_WITHIN);
-    return d->state != 0;
-}
-
-static int wait_for(struct tt_place *place)
-{
-    struct drain d = {.place = place};
-
-    if (!drained(&d))
-        tt_wait(drained, &d);
-    return d.state < 0 ? -1 : 0;
-}
-
-int tt_copy_now(struct tt_place *place, void *dst, const void *src, size_t bytes)
-{
-    int error;
-
-    if (bytes == 0)
-        return 0;
-    if (place->dev->enter(place))
-        return -1;
-    error = place->dev->copy(place, TT_WITHIN, dst, src, bytes) || wait_for(place) ? -1 : 0;
-    place->dev->leave(place);
-    return error;
-}
-
 static int move_in_place(struct work *w, const struct tt_side *side)
 {
     int error;
@@ -205,7 +172,7 @@ static int move_in_place(struct work *w, const struct tt_side *side)
     if (w->place->dev->enter(w->place))
         return -1;
     w->move = move_here;
-    error = move_all(w, side) || wait_for(w->place) ? -1 : 0;
+    error = move_all(w, side) || tt_drain(w->place) ? -1 : 0;
     w->place->dev->leave(w->place);
     return error;
 }

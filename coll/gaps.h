@@ -30,8 +30,4 @@ int tt_side_unpack(const struct tt_side *side, const char *packed);
 int tt_image_pack(const struct tt_side *side, const char *image, char *packed);
 int tt_image_unpack(const struct tt_side *side, char *image, const char *packed);
 
-/* A copy that is over when it returns. place is that of the device memory involved, or the host's. 0, or -1 with
- * tt_fault() set. */
-int tt_copy_now(struct tt_place *place, void *dst, const void *src, size_t bytes);
-
 #endif

@@ -9,6 +9,7 @@
 #include <limits.h>
 
 #include "coll/config.h"
+#include "coll/drain.h"
 #include "coll/exec.h"
 #include "coll/flat.h"
 #include "coll/job.h"
@@ -51,41 +52,6 @@ MPI_Aint tt_elements_span(const struct tt_elements *e, MPI_Count n, size_t *byte
 
 /* ---- copies ---- */
 
-struct drain {
-    struct tt_place *place;
-    int state;
-};
-
-static bool drained(void *what)
-{
-    struct drain *d = what;
-
-    d->state = d->place->dev->poll(d->place, TT_WITHIN);
-    return d->state != 0;
-}
-
-const char *tt_drain(struct tt_place *place)
-{
-    struct drain d = {.place = place};
-
-    if (!drained(&d))
-        tt_wait(drained, &d);
-    return d.state < 0 ? tt_fault() : NULL;
-}
-
-const char *tt_copy_now(struct tt_place *place, void *dst, const void *src, size_t bytes)
-{
-    const char *why;
-
-    if (bytes == 0)
-        return NULL;
-    if (place->dev->enter(place))
-        return tt_fault();
-    why = place->dev->copy(place, TT_WITHIN, dst, src, bytes) ? tt_fault() : tt_drain(place);
-    place->dev->leave(place);
-    return why;
-}
-
 const char *tt_elements_settle(const struct tt_elements *e)
 {
     struct tt_place *place = e->place;
@@ -127,7 +93,7 @@ static struct work work_begin(const struct tt_elements *e, size_t bytes)
 static const char *work_end(struct work *w)
 {
     struct tt_place *place = w->e->place;
-    const char *late = tt_drain(place);
+    const char *late = tt_drain(place) ? tt_fault() : NULL;
 
     place->dev->leave(place);
     place->dev->give(place, w->block);
@@ -223,7 +189,9 @@ const char *tt_elements_read(const struct tt_elements *e, char *packed)
 
     if (why || bytes == 0)
         return why;
-    return e->layout.plain ? tt_copy_now(e->place, packed, e->buf, bytes) : read_gapped(e, packed);
+    if (!e->layout.plain)
+        return read_gapped(e, packed);
+    return tt_copy_now(e->place, packed, e->buf, bytes) ? tt_fault() : NULL;
 }
 
 const char *tt_elements_write(const struct tt_elements *e, const char *packed, size_t bytes)
@@ -232,7 +200,9 @@ const char *tt_elements_write(const struct tt_elements *e, const char *packed, s
 
     if (why || bytes == 0)
         return why;
-    return e->layout.plain ? tt_copy_now(e->place, e->buf, packed, bytes) : write_gapped(e, packed, bytes);
+    if (!e->layout.plain)
+        return write_gapped(e, packed, bytes);
+    return tt_copy_now(e->place, e->buf, packed, bytes) ? tt_fault() : NULL;
 }
 
 /* ---- images ---- */

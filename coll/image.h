@@ -43,12 +43,6 @@ MPI_Aint tt_elements_span(const struct tt_elements *e, MPI_Count n, size_t *byte
 const char *tt_elements_read(const struct tt_elements *e, char *packed);
 const char *tt_elements_write(const struct tt_elements *e, const char *packed, size_t bytes);
 
-/* Waits for the queue TT_WITHIN of a place that has been entered. */
-const char *tt_drain(struct tt_place *place);
-
-/* A copy that is over when it returns. place is that of the device memory involved, or the host's. */
-const char *tt_copy_now(struct tt_place *place, void *dst, const void *src, size_t bytes);
-
 /* What the MPI below works on instead of the elements. */
 struct tt_image {
     struct tt_elements of;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "coll/config.h"
+#include "coll/drain.h"
 #include "coll/error.h"
 #include "coll/image.h"
 #include "coll/init.h"
@@ -89,7 +90,7 @@ static const char *copy_all(const struct tt_elements *to, const struct tt_elemen
 {
     struct tt_place *carrier = from->on_device ? from->place : to->place;
 
-    return tt_copy_now(carrier, to->buf, from->buf, whole(from));
+    return tt_copy_now(carrier, to->buf, from->buf, whole(from)) ? tt_fault() : NULL;
 }
 
 static const char *bring(struct operand *o, struct tt_place *home)
@@ -107,14 +108,13 @@ static const char *reduce_at(struct tt_place *home, const struct tt_cell *cell, 
                              const struct tt_elements *inout)
 {
     const void *const sources[] = {in->buf, inout->buf};
-    const char *why;
+    int error;
 
     if (home->dev->enter(home))
         return tt_fault();
-    why = home->dev->reduce(home, TT_WITHIN, cell, inout->buf, sources, 2, (size_t)inout->count) ? tt_fault()
-                                                                                                 : tt_drain(home);
+    error = home->dev->reduce(home, TT_WITHIN, cell, inout->buf, sources, 2, (size_t)inout->count) || tt_drain(home);
     home->dev->leave(home);
-    return why;
+    return error ? tt_fault() : NULL;
 }
 
 static struct tt_place *home_of(const struct operand *in, const struct operand *inout, const struct tt_cell *cell)

@@ -378,7 +378,7 @@ static void compare(const struct test_case *t, const char *now)
 
 void case_check(const struct test_case *t, const struct region *send, const struct region *recv)
 {
-    static char *now;
+    static __thread char *now;
 
     now = now ? now : malloc(CASE_BYTES);
     test_check(region_holds(send, t->sent), "the send buffer, or bytes around it, were written");
@@ -391,7 +391,7 @@ void case_check(const struct test_case *t, const struct region *send, const stru
 
 const char *case_words(const struct test_case *t)
 {
-    static char words[256];
+    static __thread char words[256];
 
     snprintf(words, sizeof words, "%s%s of %d %s, %s, root %d%s%s, rank %d of %d %s, case %llu", t->row->id,
              t->large ? "_c" : "", t->count, t->kind->name, t->kind->op_name, t->root, t->inplace ? ", in place" : "",

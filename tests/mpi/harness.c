@@ -8,19 +8,22 @@
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { GUARD = 192, ALIGN = 256, GUARD_BYTE = 0xA5, MAX_SAID = 20, CUDA_MEMCPY_DEFAULT = 4, CUDA_ATTACH_GLOBAL = 1 };
 
 int test_rank, test_size, test_gpus;
+MPI_Status *const no_statuses = MPI_STATUSES_IGNORE;
 struct simulator simulator;
 static uint64_t seed;
-static long checks, failures;
-static char doing[512];
+static atomic_long checks, failures;
+static __thread char doing[512];
 static bool trace; /* TUTTI_TEST_TRACE: say everything that is done, to find what crashes */
 
 /* ---- checks ---- */
@@ -62,6 +65,22 @@ bool test_success(int error)
         return test_check(true, " ");
     PMPI_Error_string(error, text, &length);
     return test_check(false, "expected MPI_SUCCESS, got error %d: %s", error, text);
+}
+
+bool test_survives(void (*what)(const void *), const void *of)
+{
+    const pid_t child = fork();
+    int status = 0;
+
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(1);
+        alarm(5);
+        what(of);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 int test_end(void)
@@ -137,12 +156,15 @@ static void choose_seed(void)
     PMPI_Bcast(&seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
 }
 
-void test_begin(int *argc, char ***argv, unsigned seconds)
+static void before_init(unsigned seconds)
 {
     trace = getenv("TUTTI_TEST_TRACE");
     test_now("MPI_Init");
     watch(seconds);
-    MPI_Init(argc, argv);
+}
+
+static void after_init(const char *name)
+{
     PMPI_Comm_rank(MPI_COMM_WORLD, &test_rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &test_size);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -150,8 +172,25 @@ void test_begin(int *argc, char ***argv, unsigned seconds)
     choose_seed();
     find_gpus();
     if (test_rank == 0)
-        printf("%s: %d ranks, %d GPUs, TUTTI_TEST_SEED=%llu\n", basename(**argv), test_size, test_gpus,
+        printf("%s: %d ranks, %d GPUs, TUTTI_TEST_SEED=%llu\n", basename(name), test_size, test_gpus,
                (unsigned long long)seed);
+}
+
+void test_begin(int *argc, char ***argv, unsigned seconds)
+{
+    before_init(seconds);
+    MPI_Init(argc, argv);
+    after_init(**argv);
+}
+
+bool test_begin_threads(int *argc, char ***argv, unsigned seconds)
+{
+    int provided;
+
+    before_init(seconds);
+    MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+    after_init(**argv);
+    return provided == MPI_THREAD_MULTIPLE;
 }
 
 /* ---- Tutti ---- */
@@ -357,8 +396,8 @@ bool region_get(const struct region *r, void *data)
 
 bool region_holds(const struct region *r, const void *data)
 {
-    static char *now;
-    static size_t room;
+    static __thread char *now;
+    static __thread size_t room;
 
     if (r->bytes > room) {
         room = r->bytes;

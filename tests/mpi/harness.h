@@ -16,9 +16,15 @@
 extern int test_rank, test_size; /* of MPI_COMM_WORLD */
 extern int test_gpus;            /* visible to this process; 0: every test is on host memory */
 
+extern MPI_Status *const no_statuses; /* MPI_STATUSES_IGNORE, which gcc takes for an array that is too short */
+
 /* MPI_Init, the GPU of this rank, and MPI_ERRORS_RETURN on MPI_COMM_WORLD and MPI_COMM_SELF. seconds: until the
  * watchdog bites. */
 void test_begin(int *argc, char ***argv, unsigned seconds);
+
+/* The same by MPI_Init_thread with MPI_THREAD_MULTIPLE; false if the MPI has no such. Checks, regions and cases may then
+ * be used by several threads at once; settings may not be changed meanwhile. */
+bool test_begin_threads(int *argc, char ***argv, unsigned seconds);
 
 /* What this rank does from now on, for failures and for the watchdog. */
 __attribute__((format(printf, 1, 2))) void test_now(const char *format, ...);
@@ -28,6 +34,9 @@ __attribute__((format(printf, 2, 3))) bool test_check(bool ok, const char *forma
 
 /* error must be MPI_SUCCESS. */
 bool test_success(int error);
+
+/* Does this process survive what(of)? Asked in a child, whose death is the answer. */
+bool test_survives(void (*what)(const void *), const void *of);
 
 /* Prints the totals of all ranks as Check does, and ends MPI. Returns the exit status. */
 int test_end(void);

@@ -109,7 +109,7 @@ const struct row *row_named(const char *id)
 
 enum { MAX_BLOCKS = 64 };
 
-static struct arrays {
+static __thread struct arrays {
     int counts[MAX_BLOCKS], displs[MAX_BLOCKS];
     MPI_Count wide_counts[MAX_BLOCKS];
     MPI_Aint wide_displs[MAX_BLOCKS];

@@ -13,7 +13,7 @@ BUILD=$(cd "$BUILD" && pwd)
 : "${SIM:=$BUILD/tests/simcuda/.libs}"
 LIBRARY=$BUILD/.libs/libtutti.so
 PROGRAMS=$BUILD/tests/mpi
-PATIENCE=240
+PATIENCE=$((240 + ${TUTTI_TEST_CYCLES:-0} / 50))
 
 # Open MPI refuses root and more ranks than cores unless told
 oversubscribe=
@@ -89,6 +89,13 @@ refuses()
 }
 
 run_collectives() { passes 7 "" collectives; }
+run_requests()
+{
+    passes 4 "" requests rules
+    passes 3 "" requests progress
+}
+run_threads() { passes 3 "" threads; }
+run_flavours() { passes 7 "" flavours; }
 run_cells() { passes 4 "" cells; }
 run_p2p()
 {
@@ -206,7 +213,8 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings fortran nocuda errors faults costs reproducible worlds cells reduce_local types p2p collectives}; do
+for name in ${*:-harmless settings fortran nocuda errors faults costs reproducible worlds cells reduce_local types p2p \
+    requests threads flavours collectives}; do
     "run_$name"
 done
 [ $failed -eq 0 ] && exit 0

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Communicators that come and go, and those that join ranks of two worlds: worlds cycles | spawn. Thousands that are
- * split off, used and freed must leave no memory behind and not use up the MPI's contexts. Ranks that were spawned have
+ * made in every way, used by every flavour and freed, also while a call is under way, must leave no memory and no open
+ * file behind and not use up the MPI's contexts; TUTTI_TEST_CYCLES says how many. Ranks that were spawned have
  * read their settings apart: where they are the same, Tutti serves the merged communicator; where they differ, all
  * ranks leave it to the MPI below. Spawning takes a launcher, so it is tested with 2 ranks and 2 spawned ones, twice.
  */
-#include "tests/mpi/harness.h"
-
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/mpi/harness.h"
+#include "tests/mpi/rows.h"
+
 enum { COUNT = 3000, MAX_RANKS = 16 };
 
-/* ---- split, use, free ---- */
+/* ---- made, used, freed ---- */
 
-enum { WARM = 300, CYCLES = 5000, MAY_GROW = 256 << 10 };
+enum { WARM = 300, CYCLES = 2000, MAY_GROW = 256 << 10 };
 
 static long resident(void)
 {
@@ -29,37 +32,163 @@ static long resident(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Every other time the ranks split into odd and even ones. */
-static bool cycle(int i)
+static int open_files(void)
 {
-    const int color = i % 2 ? test_rank % 2 : 0;
-    int mine = 1, all = 0, size = 0;
-    MPI_Comm part;
-    bool ok;
+    DIR *d = opendir("/proc/self/fd");
+    int n = 0;
 
-    ok = test_success(MPI_Comm_split(MPI_COMM_WORLD, color, test_rank, &part));
-    if (!ok)
-        return false;
-    ok = test_success(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, part));
-    PMPI_Comm_size(part, &size);
-    ok &= test_check(all == size, "cycle %d: expected %d, got %d", i, size, all);
-    return test_success(MPI_Comm_free(&part)) && ok;
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n;
 }
 
-static void run_cycles(void)
+static int halves(MPI_Comm *comm)
 {
-    long before, grown;
+    return MPI_Comm_split(MPI_COMM_WORLD, test_rank % 2, test_rank, comm);
+}
 
-    test_now("split, allreduce and free");
-    for (int i = 0; i < WARM; i++)
-        if (!cycle(i))
+static int again(MPI_Comm *comm)
+{
+    return MPI_Comm_dup(MPI_COMM_WORLD, comm);
+}
+
+static int ring(MPI_Comm *comm)
+{
+    const int periodic = 1;
+
+    return MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, comm);
+}
+
+static int graph(MPI_Comm *comm)
+{
+    const int right = (test_rank + 1) % test_size, left = (test_rank + test_size - 1) % test_size;
+
+    return MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, MPI_UNWEIGHTED, 1, &right, MPI_UNWEIGHTED,
+                                          MPI_INFO_NULL, 0, comm);
+}
+
+/* Between the first half and the others. */
+static int inter(MPI_Comm *comm)
+{
+    const bool first = test_rank < test_size / 2;
+    MPI_Comm part;
+    int error;
+
+    PMPI_Comm_split(MPI_COMM_WORLD, first, test_rank, &part);
+    error = MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, first ? test_size / 2 : 0, 9, comm);
+    MPI_Comm_free(&part);
+    return error;
+}
+
+static int (*const makers[])(MPI_Comm *) = {halves, again, ring, graph, inter};
+enum { NMAKERS = sizeof makers / sizeof *makers };
+
+/* An allreduce of ones: how many there are, at the far side if there is one. */
+static int due(MPI_Comm comm)
+{
+    int size, is_inter;
+
+    PMPI_Comm_test_inter(comm, &is_inter);
+    (is_inter ? PMPI_Comm_remote_size : PMPI_Comm_size)(comm, &size);
+    return size;
+}
+
+static int use_blocking(const int *mine, int *all, MPI_Comm *comm)
+{
+    return MPI_Allreduce(mine, all, 1, MPI_INT, MPI_SUM, *comm);
+}
+
+static int use_nonblocking(const int *mine, int *all, MPI_Comm *comm)
+{
+    MPI_Request request;
+    const int error = MPI_Iallreduce(mine, all, 1, MPI_INT, MPI_SUM, *comm, &request);
+
+    return error == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : error;
+}
+
+/* Under way when the communicator is freed; a blocking call has come before. */
+static int use_after_free(const int *mine, int *all, MPI_Comm *comm)
+{
+    MPI_Request request;
+    int error = MPI_Barrier(*comm);
+
+    if (error == MPI_SUCCESS)
+        error = MPI_Iallreduce(mine, all, 1, MPI_INT, MPI_SUM, *comm, &request);
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_free(comm);
+    return error == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : error;
+}
+
+static int use_twice(const int *mine, int *all, MPI_Comm *comm)
+{
+    const struct row *allreduce = row_named("allreduce");
+    struct tt_call c = row_call(allreduce, 1, MPI_INT, *comm, false);
+    MPI_Request request;
+    int error;
+
+    if (!allreduce->persistent.ours)
+        return use_nonblocking(mine, all, comm);
+    c.send.buf = mine;
+    c.recv.out = all;
+    error = allreduce->persistent.ours(&c, &request);
+    for (int i = 0; i < 2 && error == MPI_SUCCESS; i++) {
+        error = MPI_Start(&request);
+        if (error == MPI_SUCCESS)
+            error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    return error == MPI_SUCCESS ? MPI_Request_free(&request) : error;
+}
+
+static int (*const uses[])(const int *, int *, MPI_Comm *) = {use_blocking, use_nonblocking, use_after_free, use_twice};
+enum { NUSES = sizeof uses / sizeof *uses };
+
+/* Every combination in turn; now and then the numbers are on a device. */
+static bool cycle(int i, int *mine, int *all)
+{
+    const int one = 1, none = 0, make = i % NMAKERS, use = i / NMAKERS % NUSES;
+    const enum memory memory = mine == all ? HOST : test_gpus > 0 && make != NMAKERS - 1 && i % 7 == 0 ? DEVICE : HOST;
+    int own[2] = {1, 0}, got = 0, want;
+    MPI_Comm comm;
+
+    test_now("cycle %d: communicator %d, used in way %d, %s memory", i, make, use, memory_names[memory]);
+    if (!test_success(makers[make](&comm)))
+        return false;
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    want = due(comm);
+    if (memory == HOST)
+        mine = &own[0], all = &own[1];
+    memory_put(memory, (char *)mine, &one, sizeof one);
+    memory_put(memory, (char *)all, &none, sizeof none);
+    if (!test_success(uses[use](mine, all, &comm)))
+        return false;
+    memory_get(memory, &got, (char *)all, sizeof got);
+    return test_check(got == want, "expected %d, got %d", want, got) &&
+           (comm == MPI_COMM_NULL || test_success(MPI_Comm_free(&comm)));
+}
+
+static void run_cycles(int cycles)
+{
+    const enum memory memory = test_gpus > 0 ? DEVICE : HOST;
+    int *numbers = (int *)memory_take(memory, 2 * sizeof(int));
+    const int warm = WARM < cycles ? WARM : cycles;
+    long before, grown;
+    int files;
+
+    for (int i = 0; i < warm; i++)
+        if (!cycle(i, &numbers[0], &numbers[1]))
             return;
     before = resident();
-    for (int i = 0; i < CYCLES; i++)
-        if (!cycle(i))
+    files = open_files();
+    for (int i = 0; i < cycles; i++)
+        if (!cycle(i, &numbers[0], &numbers[1]))
             return;
     grown = resident() - before;
-    test_check(before > 0 && grown <= MAY_GROW, "memory grew by %ld bytes in %d cycles", grown, CYCLES);
+    test_now("after %d cycles", cycles);
+    test_check(before > 0 && grown <= MAY_GROW, "memory grew by %ld bytes", grown);
+    test_check(open_files() == files, "%d files are open, before there were %d", open_files(), files);
+    memory_give(memory, (char *)numbers);
 }
 
 /* ---- two worlds ---- */
@@ -180,10 +309,11 @@ static void spawn(const char *program, bool same)
 
 int main(int argc, char **argv)
 {
-    const char *mode = argc > 1 ? argv[1] : "cycles";
+    const char *mode = argc > 1 ? argv[1] : "cycles", *given = getenv("TUTTI_TEST_CYCLES");
+    const int cycles = given ? atoi(given) : CYCLES;
     MPI_Comm parent;
 
-    test_begin(&argc, &argv, 60);
+    test_begin(&argc, &argv, 60 + (unsigned)cycles / 50);
     MPI_Comm_get_parent(&parent);
     if (parent != MPI_COMM_NULL) {
         try_merged(parent, true, strcmp(mode, "same") == 0);
@@ -193,7 +323,7 @@ int main(int argc, char **argv)
         spawn(argv[0], true);
         spawn(argv[0], false);
     } else {
-        run_cycles();
+        run_cycles(cycles);
     }
     return test_end();
 }
