@@ -12,9 +12,6 @@ enum { SMALL = 5, LARGE = 30000, ROUNDS = 5, TAG = 11 };
 
 static int other;
 
-/* Not a constant for the compiler, which warns that MPICH's is no array. */
-MPI_Status *no_statuses = MPI_STATUSES_IGNORE;
-
 static int number(int i, int salt)
 {
     return (int)test_random((uint64_t)(salt * 1000003 + i));
