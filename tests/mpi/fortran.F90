@@ -86,6 +86,7 @@ program fortran
   character(len=11), parameter :: flavours(3) = ['blocking   ', 'nonblocking', 'persistent ']
 
   ! what a collective works on: s and r are on the host, or on a GPU
+  integer :: attached(1000)
   integer, target :: host_s(room), host_r(room), got(room), want(room)
   integer, pointer, contiguous :: s(:), r(:), gpu_s(:), gpu_r(:)
   logical :: on_gpu
@@ -103,6 +104,7 @@ program fortran
   call MPI_Comm_size(comm, p, ierr)
   call once('MPI_Init_thread')
   call make_buffers()
+  call MPI_Buffer_attach(attached, 4000, ierr)
   call MPI_Cart_create(comm, 1, [p], [.true.], .false., ring, ierr)
   call MPI_Dist_graph_create_adjacent(comm, 2, [left(), right()], [1, 1], 2, [left(), right()], [1, 1], MPI_INFO_NULL, &
                                       .false., graph, ierr)
@@ -1207,10 +1209,8 @@ contains
   end subroutine
 
   subroutine try_messages()
-    integer, save :: attached(1000)
     STATUS_T(status)
 
-    call MPI_Buffer_attach(attached, 4000, ierr)
     call begin_message('send', 1)
     call MPI_Send(s, m, MPI_INTEGER, right(), 1, comm, ierr)
     call end_message('MPI_Send', 1)
