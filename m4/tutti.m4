@@ -6,7 +6,10 @@ AC_DEFUN([TT_MPI], [
 AC_CHECK_FUNC([MPI_Init], [], [AC_MSG_ERROR([$CC does not link MPI programs: say CC=mpicc, or mpicc.mpich, or mpicc.openmpi])])
 AC_CHECK_FUNC([MPI_Allreduce_c], [tt_large_count=yes], [tt_large_count=no])
 AM_CONDITIONAL([LARGE_COUNT], [test $tt_large_count = yes])
-AC_CHECK_DECLS([MPI_COMBINER_HVECTOR_INTEGER], [], [], [[#include <mpi.h>]])
+# not AC_CHECK_DECLS: in Open MPI it is a macro that does not compile
+AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]], [[return MPI_COMBINER_HVECTOR_INTEGER;]])],
+    [tt_old_combiners=1], [tt_old_combiners=0])
+AC_DEFINE_UNQUOTED([HAVE_DECL_MPI_COMBINER_HVECTOR_INTEGER], [$tt_old_combiners], [the MPI has MPI-1's combiners])
 AC_CHECK_FUNC([MPI_Allreduce_init], [tt_persistent=yes], [tt_persistent=no])
 AM_CONDITIONAL([PERSISTENT], [test $tt_persistent = yes])
 AC_CHECK_FUNC([MPI_Allreduce_init_c], [tt_persistent_large=yes], [tt_persistent_large=no])
