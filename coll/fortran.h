@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the rows of fortran.def become functions: a file that makes wrappers has a macro for each kind of argument, of four
- * fields, and a wrapper is put together from those of its arguments:
+/* How the rows of fortran.def become functions: a file that makes wrappers has a macro for each kind of argument, of
+ * four fields, and a wrapper is put together from those of its arguments:
  *
- *   #define TT_KIND_<KIND>(x)  the parameter, what is done before the call, the argument of the C function, what is done
- *                              after it
+ *   TT_KIND_<kind>(x)   the parameter, what is done before the call (or nothing), the argument of the C function, what
+ *                       is done after the call (or nothing)
  *
- * Statements may be left out. And what Fortran means by a logical and by a place in an array, for every MPI. */
+ * And what Fortran means by a logical and by a place in an array, for every MPI. */
 #ifndef TT_FORTRAN_H
 #define TT_FORTRAN_H
 
@@ -39,7 +39,7 @@
 #define TT_AGAIN_2(...) TT_AGAIN_1(TT_AGAIN_1(TT_AGAIN_1(__VA_ARGS__)))
 #define TT_AGAIN_1(...) __VA_ARGS__
 #define TT_COMMA() ,
-#define TT_NO_SEPARATOR()
+#define TT_SEMICOLON() ;
 
 /* The persistent flavour of a collective, where the MPI has it. */
 #if TT_HAVE_PERSISTENT
@@ -49,22 +49,29 @@
 #define TT_PERSISTENT(id, Name, ...)
 #endif
 
-/* Every collective has its Fortran form, in the order of collectives.def. */
+/* Every collective has its Fortran form, in the order of collectives.def; and so has every call of p2p.def, in its
+ * three flavours. */
 enum tt_fortran_form {
 #define TT_FORTRAN_COLLECTIVE(id, Name, ...) TT_FORTRAN_##id,
-#define TT_FORTRAN_BUFFERS(id, Name, ...)
-#define TT_FORTRAN(id, Name, ...)
+#define TT_FORTRAN_BUFFERS(id, Name, ...) TT_FORTRAN_##id,
+#define TT_FORTRAN(id, Name, ...) TT_FORTRAN_##id,
 #include "coll/fortran.def"
 #undef TT_FORTRAN_COLLECTIVE
 #undef TT_FORTRAN_BUFFERS
 #undef TT_FORTRAN
-    TT_NFORTRAN
 };
-_Static_assert((int)TT_NFORTRAN == (int)TT_NCOLLS, "coll/fortran.def has other collectives than collectives.def");
 #define TT_COLLECTIVE(id, Name, family, traits, params, fill, args)                                                    \
-    _Static_assert((int)TT_FORTRAN_##id == (int)TT_COLL_##id, #id " is in another place of coll/fortran.def");
+    _Static_assert((int)TT_FORTRAN_##id == (int)TT_COLL_##id, #id " has no row in coll/fortran.def, or elsewhere");
 #include "coll/collectives.def"
 #undef TT_COLLECTIVE
+enum tt_fortran_p2p {
+#define TT_P2P_SEND(id, Name, traits, params, fill, args)                                                              \
+    TT_P2P_FORM_##id = TT_FORTRAN_##id | TT_FORTRAN_i##id | TT_FORTRAN_##id##_init,
+#define TT_P2P_RECV TT_P2P_SEND
+#define TT_P2P_MATCHED(id, Name, traits, params, fill, args) TT_P2P_FORM_##id = TT_FORTRAN_##id | TT_FORTRAN_i##id,
+#define TT_P2P_EXCHANGE(id, Name, traits, params, fill, args) TT_P2P_FORM_##id = TT_FORTRAN_##id,
+#include "coll/p2p.def"
+};
 
 /* ---- what is no call of the same form in C: a .c file follows fortran.def with these ---- */
 static inline int tt_init(void)
@@ -84,7 +91,7 @@ static MPI_Fint tt_truth = 1;
 
 static inline void tt_ask_truth(void)
 {
-    void (*initialized)(MPI_Fint *flag, MPI_Fint *ierror);
+    void (*initialized)(MPI_Fint * flag, MPI_Fint * ierror);
     MPI_Fint error;
 
     *(void **)&initialized = dlsym(RTLD_DEFAULT, "pmpi_initialized_");

@@ -2,9 +2,9 @@
 /* Open MPI's Fortran, which never calls the C functions that a library like this one can replace, but PMPI_ at once.
  * So each routine is replaced under the names by which it is reached: mpi_x_ from mpif.h and `use mpi`, ompi_x_f from
  * the routines of mpi_f08, or, where those have a logical to convert, their own, mpi_x_f08_. All three hand over the
- * same: mpi_f08's handles, statuses and absent ierrors (NULL) look to C like mpif.h's. A wrapper turns handles into C's and
- * calls the C function, which is this library's where it has one, and counts the call once.
- * Costs a table look-up of Open MPI's for each handle, as its own Fortran does. */
+ * same: mpi_f08's handles, statuses and absent ierrors (NULL) look to C like mpif.h's. A wrapper turns handles into C's
+ * and calls the C function, which is this library's where it has one, and counts the call once. Costs a table look-up
+ * of Open MPI's for each handle, as its own Fortran does. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -177,6 +177,12 @@ static void put_request(MPI_Fint *to, MPI_Request now, MPI_Request before)
     *to = PMPI_Request_c2f(now);
 }
 
+static void put_new_request(MPI_Fint *to, MPI_Request request, struct scratch *s)
+{
+    *to = PMPI_Request_c2f(request);
+    keep(s, request);
+}
+
 /* n requests, and the same again as they were before. */
 static MPI_Request *hold_all(struct scratch *s, const MPI_Fint *given, int n)
 {
@@ -239,36 +245,37 @@ static void put_statuses(MPI_Fint *to, const MPI_Status *statuses, int n)
 #define TT_KIND_INFO(x) const MPI_Fint *x, , PMPI_Info_f2c(*x),
 #define TT_KIND_REQUEST_GIVEN(x) const MPI_Fint *x, , PMPI_Request_f2c(*x),
 
-#define TT_TYPES(x, convert) const MPI_Fint *x, const MPI_Datatype *c_##x = convert;, c_##x,
+#define TT_TYPES(x, convert) const MPI_Fint *x, const MPI_Datatype *c_##x = convert, c_##x,
 #define TT_KIND_TYPES_TO_RANKS(x) TT_TYPES(x, types_sent(&scratch, x, sendbuf, PMPI_Comm_f2c(*comm)))
 #define TT_KIND_TYPES_FROM_RANKS(x) TT_TYPES(x, types_of(&scratch, x, ranks_of(PMPI_Comm_f2c(*comm))))
 #define TT_KIND_TYPES_TO_NEIGHBOURS(x) TT_TYPES(x, types_of(&scratch, x, neighbours_of(PMPI_Comm_f2c(*comm)).to))
 #define TT_KIND_TYPES_FROM_NEIGHBOURS(x) TT_TYPES(x, types_of(&scratch, x, neighbours_of(PMPI_Comm_f2c(*comm)).from))
 
-#define TT_CHANGED(x, Class) MPI_Fint *x, MPI_##Class c_##x = PMPI_##Class##_f2c(*x);, &c_##x, *x = PMPI_##Class##_c2f(c_##x);
+#define TT_CHANGED(x, Class)                                                                                           \
+    MPI_Fint *x, MPI_##Class c_##x = PMPI_##Class##_f2c(*x), &c_##x, *x = PMPI_##Class##_c2f(c_##x)
 #define TT_KIND_MESSAGE(x) TT_CHANGED(x, Message)
 #define TT_KIND_NEW_MESSAGE(x) TT_CHANGED(x, Message)
 #define TT_KIND_COMM_LEFT(x) TT_CHANGED(x, Comm)
 #define TT_KIND_OP_LEFT(x) TT_CHANGED(x, Op)
 
-#define TT_KIND_REQUEST(x) MPI_Fint *x, struct held c_##x = hold(*x);, &c_##x.now, put_request(x, c_##x.now, c_##x.before);
+#define TT_KIND_REQUEST(x)                                                                                             \
+    MPI_Fint *x, struct held c_##x = hold(*x), &c_##x.now, put_request(x, c_##x.now, c_##x.before)
 #define TT_KIND_REQUESTS(x)                                                                                            \
-    MPI_Fint *x, MPI_Request *c_##x = hold_all(&scratch, x, *count);, c_##x, put_requests(x, c_##x, *count);
+    MPI_Fint *x, MPI_Request *c_##x = hold_all(&scratch, x, *count), c_##x, put_requests(x, c_##x, *count)
 #define TT_KIND_NEW_REQUEST(x)                                                                                         \
-    MPI_Fint *x, MPI_Request c_##x = MPI_REQUEST_NULL;, &c_##x, *x = PMPI_Request_c2f(c_##x); keep(&scratch, c_##x);
+    MPI_Fint *x, MPI_Request c_##x = MPI_REQUEST_NULL, &c_##x, put_new_request(x, c_##x, &scratch)
 
-#define TT_KIND_STATUS(x) MPI_Fint *x, MPI_Status c_##x;, get_status(x, &c_##x), put_status(x, &c_##x);
+#define TT_KIND_STATUS(x) MPI_Fint *x, MPI_Status c_##x, get_status(x, &c_##x), put_status(x, &c_##x)
 #define TT_KIND_STATUSES(x)                                                                                            \
-    MPI_Fint *x, MPI_Status *c_##x = get_statuses(&scratch, x, *count);, c_##x, put_statuses(x, c_##x, *count);
+    MPI_Fint *x, MPI_Status *c_##x = get_statuses(&scratch, x, *count), c_##x, put_statuses(x, c_##x, *count)
 
-#define TT_KIND_FLAG(x) MPI_Fint *x, int c_##x = 0;, &c_##x, *x = tt_logical(c_##x);
-#define TT_KIND_INT_OUT(x) MPI_Fint *x, *x = 0;, x,
-#define TT_KIND_INDEX(x) MPI_Fint *x, *x = MPI_UNDEFINED;, x, tt_count_from_one(x, 1);
-#define TT_KIND_INDICES(x) MPI_Fint *x, , x, tt_count_from_one(x, *outcount);
+#define TT_KIND_FLAG(x) MPI_Fint *x, int c_##x = 0, &c_##x, *x = tt_logical(c_##x)
+#define TT_KIND_INT_OUT(x) MPI_Fint *x, *x = 0, x,
+#define TT_KIND_INDEX(x) MPI_Fint *x, *x = MPI_UNDEFINED, x, tt_count_from_one(x, 1)
+#define TT_KIND_INDICES(x) MPI_Fint *x, , x, tt_count_from_one(x, *outcount)
 
 /* ---- the wrappers ---- */
-#define TT_NAME(name, id)                                                                                              \
-    __attribute__((visibility("default"), alias("fortran_" #id))) __typeof__(fortran_##id) name;
+#define TT_NAME(name, id) __attribute__((visibility("default"), alias("fortran_" #id))) __typeof__(fortran_##id) name;
 #define TT_NAMES(id) TT_NAME(mpi_##id##_, id) TT_NAME(ompi_##id##_f, id)
 #define TT_WRAP(call, id, ...)                                                                                         \
     static void fortran_##id(TT_EACH(TT_PARAM, TT_COMMA, __VA_ARGS__) __VA_OPT__(, ) MPI_Fint *ierror)                 \
@@ -276,9 +283,9 @@ static void put_statuses(MPI_Fint *to, const MPI_Status *statuses, int n)
         struct scratch scratch = {NULL, false};                                                                        \
         int error;                                                                                                     \
                                                                                                                        \
-        TT_EACH(TT_BEFORE, TT_NO_SEPARATOR, __VA_ARGS__)                                                               \
+        TT_EACH(TT_BEFORE, TT_SEMICOLON, __VA_ARGS__);                                                                 \
         error = scratch.short_of_memory ? no_memory() : call(TT_EACH(TT_ARG, TT_COMMA, __VA_ARGS__));                  \
-        TT_EACH(TT_AFTER, TT_NO_SEPARATOR, __VA_ARGS__)                                                                \
+        TT_EACH(TT_AFTER, TT_SEMICOLON, __VA_ARGS__);                                                                  \
         scratch_end(&scratch);                                                                                         \
         if (ierror)                                                                                                    \
             *ierror = error;                                                                                           \
