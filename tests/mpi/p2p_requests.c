@@ -380,6 +380,38 @@ static void try_bottom(enum memory memory)
     region_drop(in);
 }
 
+/* Absolute addresses of all kinds of memory in one datatype. */
+static void try_mixed(void)
+{
+    struct region *out[NMEMORIES], *in[NMEMORIES];
+    int lengths[NMEMORIES], n = 0;
+    MPI_Aint from[NMEMORIES], to[NMEMORIES];
+    MPI_Datatype types[2];
+
+    test_now("one datatype of all kinds of memory");
+    for (int m = 0; m < NMEMORIES; m++)
+        if (memory_exists((enum memory)m)) {
+            out[n] = region_of((enum memory)m, SMALL, 20 + n);
+            in[n] = region_of((enum memory)m, SMALL, 0);
+            from[n] = (MPI_Aint)(intptr_t)out[n]->at;
+            to[n] = (MPI_Aint)(intptr_t)in[n]->at;
+            lengths[n++] = SMALL;
+        }
+    PMPI_Type_create_hindexed(n, lengths, from, MPI_INT, &types[0]);
+    PMPI_Type_create_hindexed(n, lengths, to, MPI_INT, &types[1]);
+    PMPI_Type_commit(&types[0]);
+    PMPI_Type_commit(&types[1]);
+    test_success(MPI_Sendrecv(MPI_BOTTOM, 1, types[0], test_rank, 1, MPI_BOTTOM, 1, types[1], test_rank, 1,
+                              MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    for (int i = 0; i < n; i++) {
+        test_check(holds(in[i], SMALL, 20 + i), "the part in %s memory is wrong", memory_names[in[i]->memory]);
+        region_drop(out[i]);
+        region_drop(in[i]);
+    }
+    PMPI_Type_free(&types[0]);
+    PMPI_Type_free(&types[1]);
+}
+
 /* ---- as places of progress ---- */
 
 enum blocking { RECV, SENDRECV, REPLACE, SSEND, PROBE, MPROBE, MRECV, NBLOCKING };
@@ -609,6 +641,7 @@ int main(int argc, char **argv)
             try_freed_type((enum memory)m, true);
             try_bottom((enum memory)m);
         }
+    try_mixed();
     try_freed();
     try_persistent();
     for (int how = 0; how < NHOWS; how++) {
