@@ -7,12 +7,12 @@
 #include "coll/image.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include "coll/config.h"
 #include "coll/drain.h"
-#include "coll/exec.h"
 #include "coll/flat.h"
-#include "coll/job.h"
+#include "coll/gaps.h"
 
 /* ---- elements ---- */
 
@@ -28,18 +28,41 @@ int tt_elements_describe(struct tt_elements *e, const void *buf, MPI_Count count
     return tt_layout_of(type, &e->layout, &lasting) == MPI_SUCCESS ? MPI_SUCCESS : MPI_ERR_TYPE;
 }
 
+/* As a side of one block. */
+static struct tt_side side_of(const struct tt_elements *e)
+{
+    return (struct tt_side){.significant = true,
+                            .buf = e->buf,
+                            .nblocks = 1,
+                            .only = {.count = e->count, .type = e->type, .layout = e->layout},
+                            .bytes = tt_elements_bytes(e),
+                            .plain = e->layout.plain,
+                            .on_device = e->on_device,
+                            .mem = e->mem,
+                            .place = e->place};
+}
+
+/* Absolute addresses may be of memory of several kinds. */
+static int look_everywhere(struct tt_elements *e)
+{
+    struct tt_side side = side_of(e);
+    const int error = tt_side_scan(&side);
+
+    e->place = side.place;
+    e->on_device = side.on_device;
+    return error;
+}
+
 const char *tt_elements_look(struct tt_elements *e)
 {
-    struct tt_mem mem;
-
     if (tt_elements_bytes(e) == 0 || !tt_driver_present())
         return NULL;
-    if (tt_mem_where(tt_away(e->buf, e->layout.true_lb), &mem))
+    if (tt_mem_where(tt_away(e->buf, e->layout.true_lb), &e->mem))
         return tt_fault();
-    e->on_device = tt_mem_on_device(&mem);
+    e->on_device = tt_mem_on_device(&e->mem);
     if (e->on_device)
-        e->place = tt_place_of(&mem);
-    return e->place ? NULL : tt_fault();
+        e->place = tt_place_of(&e->mem);
+    return !e->place || (!e->buf && look_everywhere(e)) ? tt_fault() : NULL;
 }
 
 MPI_Aint tt_elements_span(const struct tt_elements *e, MPI_Count n, size_t *bytes)
@@ -66,143 +89,133 @@ const char *tt_elements_settle(const struct tt_elements *e)
     return error ? tt_fault() : NULL;
 }
 
-/* ---- gaps ---- */
+/* ---- data in pieces ---- */
 
-/* Elements with gaps are packed where they live, into a block there; on the host, into where they are wanted. */
-struct work {
-    const struct tt_elements *e;
-    char *block; /* NULL on the host */
-    const char *why;
-};
-
-static struct work work_begin(const struct tt_elements *e, size_t bytes)
+/* They are packed where they live, into a block there that is then copied, behind that in the same queue. */
+static const char *read_there(const struct tt_elements *e, char *packed)
 {
-    struct work w = {.e = e};
-
-    if (!e->layout.runs)
-        w.why = "out of host memory for the datatype's pieces";
-    else if (e->place->dev->enter(e->place))
-        w.why = tt_fault();
-    else if (e->on_device && !(w.block = e->place->dev->take(e->place, bytes))) {
-        w.why = tt_fault();
-        e->place->dev->leave(e->place);
-    }
-    return w;
-}
-
-static const char *work_end(struct work *w)
-{
-    struct tt_place *place = w->e->place;
-    const char *late = tt_drain(place) ? tt_fault() : NULL;
-
-    place->dev->leave(place);
-    place->dev->give(place, w->block);
-    return w->why ? w->why : late;
-}
-
-/* Each of these is queued behind the one before, and not at all once one has failed. */
-static void pack(struct work *w, const char *from, MPI_Count n, char *packed)
-{
-    struct tt_place *place = w->e->place;
-
-    if (!w->why && n > 0 && place->dev->pack(place, TT_WITHIN, w->e->layout.runs, n, from, packed))
-        w->why = tt_fault();
-}
-
-static void unpack(struct work *w, char *to, MPI_Count n, const char *packed)
-{
-    struct tt_place *place = w->e->place;
-
-    if (!w->why && n > 0 && place->dev->unpack(place, TT_WITHIN, w->e->layout.runs, n, to, packed))
-        w->why = tt_fault();
-}
-
-static void copy(struct work *w, char *to, const char *from, size_t bytes)
-{
-    struct tt_place *place = w->e->place;
-
-    if (!w->why && bytes > 0 && place->dev->copy(place, TT_WITHIN, to, from, bytes))
-        w->why = tt_fault();
-}
-
-static const char *read_gapped(const struct tt_elements *e, char *packed)
-{
+    const struct tt_dev *dev = e->place->dev;
     const size_t bytes = tt_elements_bytes(e);
-    struct work w = work_begin(e, bytes);
+    const char *why = NULL;
+    char *block;
 
-    if (w.why)
-        return w.why;
-    pack(&w, e->buf, e->count, w.block ? w.block : packed);
-    if (w.block)
-        copy(&w, packed, w.block, bytes);
-    return work_end(&w);
+    if (dev->enter(e->place))
+        return tt_fault();
+    block = dev->take(e->place, bytes);
+    if (!block || dev->pack(e->place, TT_WITHIN, e->layout.runs, e->count, e->buf, block) ||
+        dev->copy(e->place, TT_WITHIN, packed, block, bytes) || tt_drain(e->place))
+        why = tt_fault();
+    dev->leave(e->place);
+    dev->give(e->place, block);
+    return why;
+}
+
+static const char *write_there(const struct tt_elements *e, const char *packed)
+{
+    const struct tt_dev *dev = e->place->dev;
+    const size_t bytes = tt_elements_bytes(e);
+    const char *why = NULL;
+    char *block;
+
+    if (dev->enter(e->place))
+        return tt_fault();
+    block = dev->take(e->place, bytes);
+    if (!block || dev->copy(e->place, TT_WITHIN, block, packed, bytes) ||
+        dev->unpack(e->place, TT_WITHIN, e->layout.runs, e->count, e->buf, block) || tt_drain(e->place))
+        why = tt_fault();
+    dev->leave(e->place);
+    dev->give(e->place, block);
+    return why;
+}
+
+/* Is there a device, and one only? */
+static bool is_of_one_device(const struct tt_elements *e)
+{
+    return e->on_device && e->place != tt_host_place();
+}
+
+static const char *read_pieces(const struct tt_elements *e, char *packed)
+{
+    const struct tt_side side = side_of(e);
+
+    if (is_of_one_device(e) && e->layout.runs)
+        return read_there(e, packed);
+    return tt_side_pack(&side, packed) ? tt_fault() : NULL;
+}
+
+static const char *write_pieces(const struct tt_elements *e, const char *packed)
+{
+    const struct tt_side side = side_of(e);
+
+    if (is_of_one_device(e) && e->layout.runs)
+        return write_there(e, packed);
+    return tt_side_unpack(&side, packed) ? tt_fault() : NULL;
 }
 
 /* Of an element of which only the first bytes have come the others are read before, and written as they were. */
-static const char *write_part(const struct tt_elements *e, char *element, const char *packed, size_t bytes)
+static const char *write_part(const struct tt_elements *element, const char *packed, size_t bytes)
 {
     struct tt_place *host = tt_host_place();
-    struct work w = work_begin(e, e->layout.size);
-    char *own = NULL, *whole = w.block;
+    char *whole = host->dev->take(host, element->layout.size);
+    const char *why = whole ? read_pieces(element, whole) : tt_fault();
 
-    if (w.why)
-        return w.why;
-    if (!whole)
-        whole = own = host->dev->take(host, e->layout.size);
-    if (!whole)
-        w.why = tt_fault();
-    pack(&w, element, 1, whole);
-    copy(&w, whole, packed, bytes);
-    unpack(&w, element, 1, whole);
-    host->dev->give(host, own);
-    return work_end(&w);
+    if (!why) {
+        memcpy(whole, packed, bytes);
+        why = write_pieces(element, whole);
+    }
+    host->dev->give(host, whole);
+    return why;
 }
 
-static const char *write_whole(const struct tt_elements *e, MPI_Count n, const char *packed)
+static const char *write_some(const struct tt_elements *e, const char *packed, size_t bytes)
 {
-    const size_t bytes = (size_t)n * e->layout.size;
-    struct work w = work_begin(e, bytes);
-
-    if (w.why)
-        return w.why;
-    if (w.block)
-        copy(&w, w.block, packed, bytes);
-    unpack(&w, e->buf, n, w.block ? w.block : packed);
-    return work_end(&w);
-}
-
-static const char *write_gapped(const struct tt_elements *e, const char *packed, size_t bytes)
-{
-    const MPI_Count whole = (MPI_Count)(bytes / e->layout.size);
     const size_t rest = bytes % e->layout.size;
-    const char *why = whole > 0 ? write_whole(e, whole, packed) : NULL;
+    struct tt_elements whole = *e, part = *e;
+    const char *why = NULL;
 
-    if (why || rest == 0)
-        return why;
-    return write_part(e, tt_away(e->buf, whole * e->layout.extent), packed + (bytes - rest), rest);
+    whole.count = (MPI_Count)(bytes / e->layout.size);
+    part.count = 1;
+    part.buf = tt_away(e->buf, whole.count * e->layout.extent);
+    if (whole.count > 0)
+        why = write_pieces(&whole, packed);
+    return why || rest == 0 ? why : write_part(&part, packed + (bytes - rest), rest);
+}
+
+/* ---- data in one piece, or several ---- */
+
+/* Do they begin at *at, with no gaps, in the order of the signature? */
+static bool is_solid(const struct tt_elements *e, MPI_Aint *at)
+{
+    int64_t first = 0;
+    const bool solid = e->layout.plain || (e->layout.runs && tt_runs_solid(e->layout.runs, e->count, &first));
+
+    *at = first;
+    return solid && !(e->on_device && e->place == tt_host_place());
 }
 
 const char *tt_elements_read(const struct tt_elements *e, char *packed)
 {
     const size_t bytes = tt_elements_bytes(e);
     const char *why = tt_elements_settle(e);
+    MPI_Aint at;
 
     if (why || bytes == 0)
         return why;
-    if (!e->layout.plain)
-        return read_gapped(e, packed);
-    return tt_copy_now(e->place, packed, e->buf, bytes) ? tt_fault() : NULL;
+    if (!is_solid(e, &at))
+        return read_pieces(e, packed);
+    return tt_copy_now(e->place, packed, tt_away(e->buf, at), bytes) ? tt_fault() : NULL;
 }
 
 const char *tt_elements_write(const struct tt_elements *e, const char *packed, size_t bytes)
 {
     const char *why = tt_elements_settle(e);
+    MPI_Aint at;
 
     if (why || bytes == 0)
         return why;
-    if (!e->layout.plain)
-        return write_gapped(e, packed, bytes);
-    return tt_copy_now(e->place, e->buf, packed, bytes) ? tt_fault() : NULL;
+    if (!is_solid(e, &at))
+        return write_some(e, packed, bytes);
+    return tt_copy_now(e->place, tt_away(e->buf, at), packed, bytes) ? tt_fault() : NULL;
 }
 
 /* ---- images ---- */

@@ -16,7 +16,8 @@ struct tt_elements {
     MPI_Datatype type;
     struct tt_layout layout;
     bool on_device;
-    struct tt_place *place; /* where they live */
+    struct tt_mem mem;
+    struct tt_place *place; /* where they live; the host's, if on_device, where no one place reaches all of them */
 };
 
 /* From arguments to their meaning. MPI_SUCCESS, or the error class that they deserve; the MPI below is to judge. */

@@ -2,7 +2,8 @@
 /* What p2p.c, where each message is on its own, does not show: messages that must not overtake one another, requests
  * that are cancelled, freed, started again or waited for in arrays of all kinds, receives into interleaved parts of one
  * array, blocking calls while a nonblocking collective needs their rank, what all of it costs, and what an error of the
- * device becomes. Two ranks. */
+ * device becomes: in MPI_Recv, or with the argument wait in MPI_Wait. With the argument direct, only that nothing is
+ * staged for an MPI that takes device memory. Two ranks. */
 #include "tests/mpi/harness.h"
 
 #include <stdlib.h>
@@ -380,6 +381,38 @@ static void try_bottom(enum memory memory)
     region_drop(in);
 }
 
+/* Absolute addresses of all kinds of memory in one datatype. */
+static void try_mixed(void)
+{
+    struct region *out[NMEMORIES], *in[NMEMORIES];
+    int lengths[NMEMORIES], n = 0;
+    MPI_Aint from[NMEMORIES], to[NMEMORIES];
+    MPI_Datatype types[2];
+
+    test_now("one datatype of all kinds of memory");
+    for (int m = 0; m < NMEMORIES; m++)
+        if (memory_exists((enum memory)m)) {
+            out[n] = region_of((enum memory)m, SMALL, 20 + n);
+            in[n] = region_of((enum memory)m, SMALL, 0);
+            from[n] = (MPI_Aint)(intptr_t)out[n]->at;
+            to[n] = (MPI_Aint)(intptr_t)in[n]->at;
+            lengths[n++] = SMALL;
+        }
+    PMPI_Type_create_hindexed(n, lengths, from, MPI_INT, &types[0]);
+    PMPI_Type_create_hindexed(n, lengths, to, MPI_INT, &types[1]);
+    PMPI_Type_commit(&types[0]);
+    PMPI_Type_commit(&types[1]);
+    test_success(MPI_Sendrecv(MPI_BOTTOM, 1, types[0], test_rank, 1, MPI_BOTTOM, 1, types[1], test_rank, 1,
+                              MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    for (int i = 0; i < n; i++) {
+        test_check(holds(in[i], SMALL, 20 + i), "the part in %s memory is wrong", memory_names[in[i]->memory]);
+        region_drop(out[i]);
+        region_drop(in[i]);
+    }
+    PMPI_Type_free(&types[0]);
+    PMPI_Type_free(&types[1]);
+}
+
 /* ---- as places of progress ---- */
 
 enum blocking { RECV, SENDRECV, REPLACE, SSEND, PROBE, MPROBE, MRECV, NBLOCKING };
@@ -540,6 +573,24 @@ static void try_settings(void)
     region_drop(in);
 }
 
+/* Over an MPI that takes device memory: once that is known, nobody even asks where a buffer is. */
+static void try_direct(void)
+{
+    struct region *out = region_of(DEVICE, LARGE, 1), *in = region_of(DEVICE, LARGE, 0);
+    struct simcuda_counters counted;
+
+    test_now("messages of device memory that go straight to the MPI");
+    test_set("TUTTI_MPI_CUDA", "probe");
+    ping(out->at, in->at, LARGE, MPI_INT);
+    test_check(holds(in, LARGE, 1), "the message is wrong");
+    simulator.reset();
+    ping(out->at, in->at, LARGE, MPI_INT);
+    simulator.counters(&counted);
+    check_count("driver calls", counted.calls, 0);
+    region_drop(out);
+    region_drop(in);
+}
+
 /* Where the MPI is said to take device memory, nothing is staged unless TUTTI_P2P=on. */
 static void try_forced(void)
 {
@@ -592,10 +643,15 @@ static void try_broken(bool waits)
 
 int main(int argc, char **argv)
 {
+    const char *mode = argc > 1 ? argv[1] : "";
     double one = 1, sum;
 
     test_begin(&argc, &argv, 120);
     other = 1 - test_rank;
+    if (strcmp(mode, "direct") == 0) {
+        try_direct();
+        return test_end();
+    }
     MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* or the first nonblocking one is not ours */
     try_order(SMALL);
     try_order(LARGE);
@@ -609,6 +665,7 @@ int main(int argc, char **argv)
             try_freed_type((enum memory)m, true);
             try_bottom((enum memory)m);
         }
+    try_mixed();
     try_freed();
     try_persistent();
     for (int how = 0; how < NHOWS; how++) {
@@ -624,7 +681,7 @@ int main(int argc, char **argv)
         try_costs_of_gaps();
         try_settings();
         try_forced();
-        try_broken(argc > 1 && strcmp(argv[1], "wait") == 0);
+        try_broken(strcmp(mode, "wait") == 0);
     }
     return test_end();
 }

@@ -102,6 +102,7 @@ run_p2p()
     passes 2 "" p2p
     passes 2 "" p2p_requests
     passes 2 "" p2p_requests wait
+    passes 2 aware_shim.so p2p_requests direct
 }
 run_reduce_local() { passes 1 "" reduce_local; }
 run_types() { passes 5 "" types; }
