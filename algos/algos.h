@@ -38,27 +38,27 @@ struct tt_loc {
  * ranks; inplace may differ (reduce, gather, scatter: root only). What may differ must not change what goes on the
  * wire: neither the choice of the algorithm, nor who sends how much to whom in which order.
  *
- *  collective      SEND holds                    RECV holds                       count is         counts is
+ *  collective      SEND holds                    RECV holds                       count is    counts is
  *  allreduce       count                         count                            the vector
  *  reduce          count                         count, significant at root only  the vector
  *  scan            count                         count                            the vector
  *  exscan          count                         count, not written at rank 0     the vector
- *  reduce_scatter  all blocks, in rank order     own block                        a block, or 0    of all ranks, or NULL
+ *  reduce_scatter  all blocks, in rank order     own block                        a block     of all ranks, or NULL
  *  bcast           not used                      count; the data at root          the vector
  *  allgather       count                         size * count                     a block
- *  allgatherv      own block                     all blocks, in rank order        0                of all ranks
+ *  allgatherv      own block                     all blocks, in rank order        0           of all ranks
  *  gather          count                         size * count, at root only       a block
- *  gatherv         own block                     all blocks, at root only         own block        local: of all ranks
- *  scatter         size * count, at root only    count                            a block          at root, else NULL
- *  scatterv        all blocks, at root only      own block                        own block        as of gatherv
+ *  gatherv         own block                     all blocks, at root only         own block   local: at root, of all
+ *  scatter         size * count, at root only    count                            a block
+ *  scatterv        all blocks, at root only      own block                        own block   local: at root, of all
  *  alltoall        size * count                  size * count                     a block
- *  alltoallv       a block for each rank         a block from each rank           0                local: from each rank
+ *  alltoallv       a block for each rank         a block from each rank           0           local: from each rank
  *  barrier         not used                      not used                         0
  *
  * In an alltoallv the lengths of what is sent are in sends, which is local too, and NULL in place, where what goes to a
  * rank is as long as what comes from it. The two ends of a message state the same length, or the program is wrong. */
 struct tt_shape {
-    enum tt_coll coll;     /* the family's: reduce_scatter_block is reduce_scatter with counts NULL, alltoallw alltoallv */
+    enum tt_coll coll;     /* the family's: reduce_scatter_block is a reduce_scatter, alltoallw an alltoallv */
     int size;              /* number of ranks, p */
     int root;
     bool inplace;          /* this rank passed MPI_IN_PLACE */
@@ -160,8 +160,8 @@ int64_t tt_offset(const struct tt_shape *s, int i);
 int64_t tt_send_block(const struct tt_shape *s, int i);
 int64_t tt_send_offset(const struct tt_shape *s, int i);
 
-/* Bytes of the vector, or of a block; of the average one where they differ. What "message size" means everywhere. 0 where
- * the lengths are local, since no decision may be made by them. */
+/* Bytes of the vector, or of a block; of the average one where they differ. What "message size" means everywhere. 0
+ * where the lengths are local, since no decision may be made by them. */
 int64_t tt_shape_bytes(const struct tt_shape *s);
 
 /* ---- the row ---- */
@@ -178,7 +178,7 @@ struct tt_alg {
     const char *name;    /* as in TUTTI_ALLREDUCE=name */
     const char *summary; /* one line: how it works and what it costs, in alpha, beta, gamma, p, n */
     unsigned needs;      /* enum tt_needs */
-    bool canonical;      /* a reduction that folds every element in the tree that its collective and p give (pieces.h) */
+    bool canonical;      /* a reduction that folds every element in the one tree that p gives (pieces.h) */
     int (*build)(struct tt_plan *p, const struct tt_shape *s); /* TT_OWN only; 0, or an errno value */
     enum tt_delegate delegate;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pairwise alltoallv: one partner at a time, as in alltoall_pairwise.c, with the blocks as long as they are. Whom a rank
- * meets in which step follows from the ranks alone, since no rank knows how long the blocks of others are; a block of
- * nothing is no message, which its two ends both know. Every rank has one partner at a time: the choice for long blocks.
- * p alpha + n beta, where n is what the busiest rank has; a step takes as long as the longest exchange in it. */
+/* Pairwise alltoallv: one partner at a time, as in alltoall_pairwise.c, with the blocks as long as they are. Whom a
+ * rank meets in which step follows from the ranks alone, since no rank knows how long the blocks of others are; a block
+ * of nothing is no message, which its two ends both know. Every rank has one partner at a time: the choice for long
+ * blocks. p alpha + n beta, where n is what the busiest rank has; a step takes as long as the longest exchange in it.
+ * */
 #include "algos/pieces.h"
 
 static int build(struct tt_plan *p, const struct tt_shape *s)

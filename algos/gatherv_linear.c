@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Linear gatherv: all ranks send their block to the root, which takes them in rank order, from its own neighbour on, a few
- * at a time. How long a block is, only its owner and the root know, so no other rank could pass it on without being told
- * first: with one message for each block there is nothing to tell. The root's few are what keeps thousands of
- * ranks from falling upon it. (p-1) alpha + (p-1)/p n beta at the root, alpha + the block elsewhere. */
+/* Linear gatherv: all ranks send their block to the root, which takes them in rank order, from its own neighbour on,
+ * a few at a time. How long a block is, only its owner and the root know, so no other rank could pass it on without
+ * being told first: with one message for each block there is nothing to tell. The root's few are what keeps thousands
+ * of ranks from falling upon it. (p-1) alpha + (p-1)/p n beta at the root, alpha + the block elsewhere. */
 #include "algos/pieces.h"
 
 static void collect(struct tt_plan *p, const struct tt_shape *s)

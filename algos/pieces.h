@@ -39,7 +39,8 @@ static inline int tt_subtree(int rank, int size)
     return rank == 0 || lowest_bit > size - rank ? size - rank : lowest_bit;
 }
 
-/* In a scope rotated to root: how many blocks of child's subtree come before the wrap from the last rank to the first. */
+/* In a scope rotated to root: how many blocks of child's subtree come before the wrap from the last rank to the
+ * first. */
 int tt_unwrapped(const struct tt_plan *p, int root, int child);
 
 /* In reduce_binomial.c: the reduction of every SEND, in rank order, to RECV of root; RECV of others is not touched. */
@@ -73,13 +74,14 @@ void tt_unfold(struct tt_plan *p, const struct tt_fold *f, int64_t n);
 int tt_folded_rank(int rank, int size);
 
 /* ---- the canonical tree: in which order p operands are folded by all who can afford to choose ----
- * As folding and then halving or doubling, near first, do it: the pairs first, then neighbouring parts, then neighbouring
- * twos of them, fours, and so on. So it is a function of the number of ranks alone, in rank order, and balanced; and an
- * algorithm that keeps to it, whatever the size, the root or the element's place, says .canonical, which the prover
- * holds it to. A scan or exscan folds up to a rank what a tree of doubling gives: the ranks before the largest power of
- * two, and to the right the rest in the same way; for powers of two the trees are the same.
- * The groups that become one at a level: ranks first .. middle - 1, and middle .. end - 1, which may be none. At
- * level 0 groups are ranks, from 1 on they are 1 << (level - 1) parts; at the last, 1 << level is the number of parts. */
+ * As folding and then halving or doubling, near first, do it: the pairs first, then neighbouring parts, then
+ * neighbouring twos of them, fours, and so on. So it is a function of the number of ranks alone, in rank order, and
+ * balanced; and an algorithm that keeps to it, whatever the size, the root or the element's place, says .canonical,
+ * which the prover holds it to. A scan or exscan folds the ranks it has for a rank as doubling does: to the left as many
+ * of them as the largest power of two, to the right the rest in the same way. On powers of two the trees are the same.
+ *
+ * The groups that become one at a level: ranks first .. middle - 1, and middle .. end - 1, which may be none. At level 0
+ * groups are ranks, from 1 on they are 1 << (level - 1) parts; at the last, 1 << level is the number of parts. */
 struct tt_merge {
     int first, middle, end;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Direct reduce_scatter: each rank is sent its own block by all others at once, and reduces what it got in the canonical
- * tree (pieces.h), so that it is right for ops that do not commute. One round whatever p is: the choice where every pair
- * has a link of its own and messages are cheap, and for short blocks. alpha where messages to different ranks start
- * together, (p-1) alpha where they start one by one, + (p-1)/p n beta + (p-1)/p n gamma; n is all blocks together. */
+/* Direct reduce_scatter: each rank is sent its own block by all others at once, and reduces what it got in the
+ * canonical tree (pieces.h), so that it is right for ops that do not commute. One round whatever p is: the choice where
+ * every pair has a link of its own and messages are cheap, and for short blocks. alpha where messages to different
+ * ranks start together, (p-1) alpha where they start one by one, + (p-1)/p n beta + (p-1)/p n gamma; n is all blocks
+ * together. */
 #include "algos/pieces.h"
 
 /* What this rank folds: its own part, and the others', in rank order, without it. */

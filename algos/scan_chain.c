@@ -37,5 +37,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 }
 
 TT_ALGORITHM(scan, chain,
-             .summary = "segments down a chain, m of them: (2p-3 + m) (alpha + n/m (beta + gamma)); for very long vectors",
+             .summary = "segments down a chain, m of them: (2p-3 + m) (alpha + n/m (beta + gamma)); for long vectors",
              .build = build);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recursive doubling scan: groups of ranks merge with their neighbours, as in a tree, and everyone keeps two sums: of its
- * whole group, and of the group up to itself. When two groups merge, the upper one adds the lower one's sum to the left
- * of both. The sum of a group is passed on from each of its ranks to those that stand in the same place of the next
- * groups, so a rank needs it as long as there is such a place above it. Operands stay in rank order. The fewest
- * steps there are, for any number of ranks: the choice for short and middling vectors.
- * ceil(log2 p) (alpha + n beta + 2 n gamma). */
+/* Recursive doubling scan: groups of ranks merge with their neighbours, as in a tree, and everyone keeps two sums:
+ * of its whole group, and of the group up to itself. When two groups merge, the upper one adds the lower one's sum to
+ * the left of both. The sum of a group is passed on from each of its ranks to those that stand in the same place of the
+ * next groups, so a rank needs it as long as there is such a place above it. Operands stay in rank order. The fewest
+ * steps there are, for any number of ranks: the choice for short and middling vectors. ceil(log2 p) (alpha + n beta + 2
+ * n gamma). */
 #include "algos/algos.h"
 
 static int build(struct tt_plan *p, const struct tt_shape *s)

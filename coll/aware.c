@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +120,7 @@ static bool probe(void)
     return await(pid) == 0;
 }
 
-static bool proven;
+static atomic_bool proven;
 
 static void prove(void)
 {
@@ -127,10 +128,16 @@ static void prove(void)
     tt_log(TT_INFO, "the MPI below %s GPU memory", proven ? "was tried and takes" : "does not take");
 }
 
+enum { NO, YES, PROBE }; /* TUTTI_MPI_CUDA */
+
+bool tt_mpi_known_to_take_device_memory(void)
+{
+    return tt_config.mpi_cuda == YES || (tt_config.mpi_cuda == PROBE && proven);
+}
+
 bool tt_mpi_takes_device_memory(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    enum { NO, YES, PROBE };
 
     if (tt_config.mpi_cuda != PROBE)
         return tt_config.mpi_cuda == YES;

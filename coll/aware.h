@@ -9,4 +9,7 @@
  * depend on it, never the wire: so ranks need not agree. */
 bool tt_mpi_takes_device_memory(void);
 
+/* The same without a trial: false also where it has not been tried yet. */
+bool tt_mpi_known_to_take_device_memory(void);
+
 #endif

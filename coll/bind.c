@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From what a call means to addresses. Mostly a plan runs on the user's own buffers. A stand-in is made
- *   - contiguous and on the host, for a datatype with gaps: packed by the MPI below;
+ *   - without gaps, where the side itself is, for data that are not one piece of memory;
  *   - at home, for a reduction's buffer that lives elsewhere: one of a pair on another GPU or on the host, or one on
  *     a GPU whose type no GPU can reduce;
- *   - on the host, gaps and all, for GPU memory that the MPI below is to work on.
- * The wire sees none of this. */
-#include "coll/job.h"
-
+ *   - on the host, an image with gaps and all, for GPU memory that the MPI below is to work on.
+ * Whatever goes back goes back exactly: bytes that are not of the data are never written, since another call may be
+ * about to write them. The wire sees none of this. */
 #include <stdio.h>
+#include <sys/mman.h>
+
+#include "coll/drain.h"
+#include "coll/gaps.h"
+#include "coll/job.h"
 
 /* ---- home ---- */
 
 static bool needs_pack(const struct tt_job *job, const struct tt_side *side)
 {
-    return !side->plain && !job->cell;
+    MPI_Aint at;
+
+    return !job->cell && (tt_side_mixed(side) || !tt_side_solid(side, &at));
 }
 
 /* Is the side on a device, and can a plan work on it there? */
 static bool serves_as_home(const struct tt_job *job, const struct tt_side *side)
 {
-    return side->on_device && !needs_pack(job, side) &&
-           (!job->cell || side->place->dev->reduces(side->place, job->cell));
+    return side->on_device && (!job->cell || side->place->dev->reduces(side->place, job->cell));
 }
 
 struct tt_place *tt_job_home(const struct tt_job *job)
@@ -40,9 +45,9 @@ static bool needs_stand_in(const struct tt_job *job, const struct tt_side *side,
 
 static bool side_on_device(const struct tt_job *job, const struct tt_side *side, const struct tt_place *home)
 {
-    if (!side->significant || needs_pack(job, side))
+    if (!side->significant)
         return false;
-    return needs_stand_in(job, side, home) ? home != tt_host_place() : side->on_device;
+    return needs_stand_in(job, side, home) ? home != tt_host_place() : side->place != tt_host_place();
 }
 
 unsigned tt_job_on_device(const struct tt_job *job, const struct tt_place *home)
@@ -59,178 +64,89 @@ static int explain(char *why, size_t size, const char *text)
     return -1;
 }
 
-/* bytes that go back when the binding ends; NULL on failure. */
-static char *keep(struct tt_bound *b, struct tt_place *place, void *block)
+/* Goes back when the binding ends; NULL on failure. */
+static char *keep(struct tt_bound *b, struct tt_place *place, void *block, size_t bytes)
 {
-    b->blocks[b->nblocks].place = place;
-    b->blocks[b->nblocks].block = block;
-    b->nblocks += block != NULL;
+    b->kept[b->nkept] = (struct tt_kept){place, block, bytes};
+    b->nkept += block != NULL;
     return block;
 }
 
+/* In that place, which need not have been entered. NULL with tt_fault() set. */
 static char *take(struct tt_bound *b, struct tt_place *place, size_t bytes)
 {
-    return keep(b, place, place->dev->take(place, bytes));
-}
+    char *block;
 
-struct drain {
-    struct tt_place *place;
-    int queue, state;
-};
-
-static bool drained(void *what)
-{
-    struct drain *d = what;
-
-    d->state = d->place->dev->poll(d->place, d->queue);
-    return d->state != 0;
-}
-
-/* A copy that is over when it returns. place is that of the device memory involved, or the host's. */
-static int copy_now(struct tt_place *place, void *dst, const void *src, size_t bytes, char *why, size_t size)
-{
-    struct drain d = {.place = place, .queue = TT_WITHIN};
-
-    if (bytes == 0)
-        return 0;
     if (place->dev->enter(place))
-        return explain(why, size, tt_fault());
-    if (place->dev->copy(place, d.queue, dst, src, bytes))
-        d.state = -1;
-    else if (!drained(&d))
-        tt_wait(drained, &d);
-    if (d.state < 0)
-        explain(why, size, tt_fault());
+        return NULL;
+    block = keep(b, place, place->dev->take(place, bytes), bytes);
     place->dev->leave(place);
-    return d.state < 0 ? -1 : 0;
+    return block;
 }
 
-/* ---- datatypes with gaps ---- */
+/* ---- images ---- */
 
-/* The bytes that a side spans: the first, relative to its buffer, and how many. Extents may be negative. */
-struct span {
-    MPI_Aint first;
-    size_t bytes;
-};
-
-static struct span span_of(const struct tt_side *side)
+/* Room on the host for bytes of which only some will be touched. Few among many, as of a column of a matrix, are not
+ * worth memory for all: only touched pages of a mapping take any. */
+static char *take_image(struct tt_bound *b, size_t bytes, size_t touched)
 {
-    MPI_Aint from = 0, to = 0;
+    void *map;
 
-    for (int i = 0; i < side->nblocks; i++) {
-        const struct tt_block *b = tt_block_of(side, i);
-        const MPI_Aint last = (MPI_Aint)(b->count - 1) * b->layout.extent;
-        const MPI_Aint low = b->at + b->layout.true_lb + (last < 0 ? last : 0);
-        const MPI_Aint high = b->at + b->layout.true_lb + b->layout.true_extent + (last > 0 ? last : 0);
+    if (bytes / 4 <= touched || bytes <= 1 << 20)
+        return take(b, tt_host_place(), bytes);
+    map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map != MAP_FAILED)
+        return keep(b, NULL, map, bytes);
+    tt_fault_set("no %zu bytes of address space", bytes);
+    return NULL;
+}
 
-        if (b->count == 0 || b->layout.size == 0)
-            continue;
-        from = from == to || low < from ? low : from;
-        to = from == to || high > to ? high : to;
+/* Data that are one piece go straight to the image or back; others by way of two packed copies. */
+static int image_copy(const struct tt_bound *b, const struct tt_side *side, char *image, bool fetch)
+{
+    MPI_Aint at;
+
+    if (!b->packed_here) {
+        tt_side_solid(side, &at);
+        return tt_copy_now(side->place, tt_away(fetch ? image : side->buf, at), tt_away(fetch ? side->buf : image, at),
+                           side->bytes);
     }
-    return (struct span){from, (size_t)(to - from)};
+    if (fetch)
+        return tt_side_pack(side, b->packed_there) ||
+               tt_copy_now(side->place, b->packed_here, b->packed_there, side->bytes) ||
+               tt_image_unpack(side, image, b->packed_here);
+    return tt_image_pack(side, image, b->packed_here) ||
+           tt_copy_now(side->place, b->packed_there, b->packed_here, side->bytes) ||
+           tt_side_unpack(side, b->packed_there);
 }
 
-/* Elements per call of PMPI_Pack, whose sizes are ints. */
-static MPI_Count pack_step(const struct tt_block *block)
-{
-    const MPI_Count fits = (MPI_Count)((1u << 30) / (block->layout.size ? block->layout.size : 1));
-
-    return fits > 0 ? fits : 1;
-}
-
-typedef int pack_call(char *elements, int n, MPI_Datatype type, char *packed, int bytes, int *at);
-
-static int pack_some(char *elements, int n, MPI_Datatype type, char *packed, int bytes, int *at)
-{
-    return PMPI_Pack(elements, n, type, packed, bytes, at, tt_quiet_self());
-}
-
-static int unpack_some(char *elements, int n, MPI_Datatype type, char *packed, int bytes, int *at)
-{
-    return PMPI_Unpack(packed, bytes, at, elements, n, type, tt_quiet_self());
-}
-
-/* MPICH refuses to pack from MPI_BOTTOM, a null pointer: the same elements, as seen from an address that is none. */
-static int pack_from_bottom(pack_call *call, int n, MPI_Datatype type, char *packed, int bytes, int *at)
-{
-    static char anchor;
-    const MPI_Aint back = -(MPI_Aint)(intptr_t)&anchor;
-    MPI_Datatype seen;
-    int error = PMPI_Type_create_hindexed_block(1, n, &back, type, &seen);
-
-    if (error != MPI_SUCCESS)
-        return error;
-    error = PMPI_Type_commit(&seen);
-    if (error == MPI_SUCCESS)
-        error = call(&anchor, 1, seen, packed, bytes, at);
-    PMPI_Type_free(&seen);
-    return error;
-}
-
-static int pack_block(pack_call *call, const struct tt_block *block, char *elements, char *packed, char *why,
+/* *image: where the side's buffer would be in an image of it; the buffer itself if that is on the host. */
+static int make_image(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **image, char *why,
                       size_t size)
 {
-    const MPI_Count step = pack_step(block);
+    MPI_Aint low, high;
+    char *room;
 
-    for (MPI_Count i = 0; i < block->count; i += step) {
-        const MPI_Count n = block->count - i < step ? block->count - i : step;
-        const size_t bytes = (size_t)n * block->layout.size;
-        char *first = tt_away(elements, i * block->layout.extent), *to = packed + (size_t)i * block->layout.size;
-        int at = 0;
-        const int error = first ? call(first, (int)n, block->type, to, (int)bytes, &at)
-                                : pack_from_bottom(call, (int)n, block->type, to, (int)bytes, &at);
-
-        if (error != MPI_SUCCESS || (size_t)at != bytes)
-            return explain(why, size, "the MPI below could not pack or unpack the datatype");
-    }
-    return 0;
-}
-
-/* elements is where the side's buffer is, or its host copy would begin. */
-static int pack_all(pack_call *call, const struct tt_side *side, char *elements, char *packed, char *why, size_t size)
-{
-    for (int i = 0; i < side->nblocks; i++) {
-        const struct tt_block *b = tt_block_of(side, i);
-
-        if (pack_block(call, b, tt_away(elements, b->at), packed, why, size))
-            return -1;
-        packed += (size_t)b->count * b->layout.size;
-    }
-    return 0;
-}
-
-/* *at: where element 0 is in a host copy of all that the side spans, or in the buffer itself if that is on the host. */
-static int host_copy(struct tt_bound *b, const struct tt_side *side, char **at, char *why, size_t size)
-{
-    const struct span span = span_of(side);
-    char *copy;
-
-    *at = side->buf;
-    if (!side->on_device)
+    *image = side->buf;
+    if (!side->significant || !side->on_device)
         return 0;
-    copy = take(b, tt_host_place(), span.bytes);
-    if (!copy)
+    tt_side_span(side, &low, &high);
+    room = take_image(b, (size_t)(high - low), side->bytes);
+    b->packed_here = b->packed_there = NULL;
+    if (room && (tt_side_mixed(side) || !tt_side_solid(side, &(MPI_Aint){0}))) {
+        b->packed_here = take(b, tt_host_place(), side->bytes);
+        b->packed_there = b->packed_here ? take(b, side->place, side->bytes) : NULL;
+        room = b->packed_there ? room : NULL;
+    }
+    if (!room)
         return explain(why, size, tt_fault());
-    *at = tt_away(copy, -span.first);
-    return copy_now(side->place, copy, tt_away(side->buf, span.first), span.bytes, why, size);
-}
-
-/* *at: element 0 of a contiguous stand-in; the host copy it is packed from, or is to be unpacked to, goes to b. */
-static int packed_stand_in(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **at, char *why,
-                           size_t size)
-{
-    *at = take(b, tt_host_place(), side->bytes);
-    if (!*at)
-        return explain(why, size, tt_fault());
-    if (host_copy(b, side, &b->unpacked, why, size))
-        return -1;
-    return holds_data ? pack_all(pack_some, side, b->unpacked, *at, why, size) : 0;
+    *image = tt_away(room, -low);
+    return holds_data && image_copy(b, side, *image, true) ? explain(why, size, tt_fault()) : 0;
 }
 
 /* ---- for a plan ---- */
 
-/* Does the plan read what the user put into RECV? */
+/* Does the plan, or the MPI below, read what the user put into RECV? */
 static bool recv_holds_data(const struct tt_job *job)
 {
     return job->inplace || ((job->row->traits & TT_ONE_BUFFER) && job->is_root);
@@ -254,15 +170,20 @@ static int home_stand_in(struct tt_bound *b, const struct tt_side *side, bool ho
     struct tt_place *from = side->place, *home = b->with.home;
     const size_t bytes = whole_extent(side);
 
-    if (home->dev->enter(home))
-        return explain(why, size, tt_fault());
     *at = take(b, home, bytes);
-    if (!*at)
-        explain(why, size, tt_fault());
-    home->dev->leave(home);
-    if (!*at)
-        return -1;
-    return holds_data ? copy_now(from == tt_host_place() ? home : from, *at, side->buf, bytes, why, size) : 0;
+    if (!*at || (holds_data && tt_copy_now(from == tt_host_place() ? home : from, *at, side->buf, bytes)))
+        return explain(why, size, tt_fault());
+    return 0;
+}
+
+/* *at: the side's data without gaps, where the side is. */
+static int packed_stand_in(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **at, char *why,
+                           size_t size)
+{
+    *at = take(b, side->place, side->bytes);
+    if (!*at || (holds_data && tt_side_pack(side, *at)))
+        return explain(why, size, tt_fault());
+    return 0;
 }
 
 /* *at: where the plan finds the side. */
@@ -270,16 +191,23 @@ static int bind_side(struct tt_bound *b, const struct tt_job *job, const struct 
                      char **at, char *why, size_t size)
 {
     const bool gapped = needs_pack(job, side);
+    MPI_Aint first = 0;
 
     *at = side->buf;
-    if (!side->significant || side->bytes == 0 || !(gapped || needs_stand_in(job, side, b->with.home)))
+    if (!side->significant || side->bytes == 0)
         return 0;
+    if (!gapped && !needs_stand_in(job, side, b->with.home)) {
+        if (!job->cell)
+            tt_side_solid(side, &first);
+        *at = tt_away(side->buf, first);
+        return 0;
+    }
     if ((gapped ? packed_stand_in : home_stand_in)(b, side, holds_data, at, why, size))
         return -1;
     if (side == &job->recv && recv_is_result(job)) {
         b->result = side;
         b->stand_in = *at;
-        b->gapped = gapped;
+        b->how = gapped ? TT_PACKED : TT_AT_HOME;
     }
     return 0;
 }
@@ -294,8 +222,8 @@ static int bind_scratch(struct tt_bound *b, const struct tt_plan *plan, char *wh
         return 0;
     if (home->dev->enter(home))
         return explain(why, size, tt_fault());
-    b->with.base[TMP] = tmp ? take(b, home, tmp) : NULL;
-    b->with.base[PIN] = pin ? keep(b, home, home->dev->take_pinned(home, pin)) : NULL;
+    b->with.base[TMP] = tmp ? keep(b, home, home->dev->take(home, tmp), tmp) : NULL;
+    b->with.base[PIN] = pin ? keep(b, home, home->dev->take_pinned(home, pin), pin) : NULL;
     if ((tmp && !b->with.base[TMP]) || (pin && !b->with.base[PIN]))
         error = explain(why, size, tt_fault());
     home->dev->leave(home);
@@ -315,22 +243,22 @@ int tt_bind_plan(struct tt_bound *b, const struct tt_job *job, const struct tt_p
 
 /* ---- for the MPI below ---- */
 
+/* Whatever the MPI below may leave as it was has to be in the image: what a neighbour that is none would have sent. */
 int tt_bind_native(struct tt_bound *b, const struct tt_job *job, char *why, size_t size)
 {
-    char *send = job->send.buf;
+    const bool holds_data = recv_holds_data(job) || (job->row->traits & TT_NEIGHBOURS);
+    char *send, *recv;
 
     b->native = *job->call;
-    if (job->send.significant && job->send.on_device) {
-        if (host_copy(b, &job->send, &send, why, size))
-            return -1;
+    if (make_image(b, &job->send, true, &send, why, size) || make_image(b, &job->recv, holds_data, &recv, why, size))
+        return -1;
+    if (job->send.significant && job->send.on_device)
         b->native.send.buf = send;
-    }
-    if (job->recv.significant && job->recv.on_device) {
-        if (host_copy(b, &job->recv, &b->unpacked, why, size))
-            return -1;
-        b->native.recv.out = b->unpacked;
-        b->result = recv_is_result(job) ? &job->recv : NULL;
-    }
+    if (!job->recv.significant || !job->recv.on_device)
+        return 0;
+    b->native.recv.out = b->stand_in = recv;
+    b->result = recv_is_result(job) ? &job->recv : NULL;
+    b->how = TT_IMAGE;
     return 0;
 }
 
@@ -339,24 +267,27 @@ int tt_bind_native(struct tt_bound *b, const struct tt_job *job, char *why, size
 int tt_bound_deliver(struct tt_bound *b, char *why, size_t size)
 {
     const struct tt_side *side = b->result;
-    struct span span;
+    int error = 0;
 
     if (!side)
         return 0;
-    if (b->stand_in && !b->gapped)
-        return copy_now(side->on_device ? side->place : b->with.home, side->buf, b->stand_in,
-                        whole_extent(side), why, size);
-    if (b->stand_in && pack_all(unpack_some, side, b->unpacked, b->stand_in, why, size))
-        return -1;
-    if (!side->on_device)
-        return 0;
-    span = span_of(side);
-    return copy_now(side->place, tt_away(side->buf, span.first), tt_away(b->unpacked, span.first), span.bytes, why,
-                    size);
+    if (b->how == TT_AT_HOME)
+        error = tt_copy_now(side->on_device ? side->place : b->with.home, side->buf, b->stand_in, whole_extent(side));
+    else if (b->how == TT_PACKED)
+        error = tt_side_unpack(side, b->stand_in);
+    else if (b->how == TT_IMAGE)
+        error = image_copy(b, side, b->stand_in, false);
+    return error ? explain(why, size, tt_fault()) : 0;
 }
 
 void tt_bound_end(struct tt_bound *b)
 {
-    for (int i = 0; i < b->nblocks; i++)
-        b->blocks[i].place->dev->give(b->blocks[i].place, b->blocks[i].block);
+    for (int i = 0; i < b->nkept; i++) {
+        const struct tt_kept *k = &b->kept[i];
+
+        if (k->place)
+            k->place->dev->give(k->place, k->block);
+        else
+            munmap(k->block, k->bytes);
+    }
 }

@@ -43,8 +43,8 @@ static inline void tt_cache_touch(struct tt_cache *cache, struct tt_entry *entry
     entry->used = ++cache->clock;
 }
 
-/* Puts an entry in, taking plan and copies of counts and sends; evicts what was used longest ago. NULL if out of memory (plan
- * is then freed). */
+/* Puts an entry in, taking plan and copies of counts and sends; evicts what was used longest ago. NULL if out of
+ * memory (plan is then freed). */
 struct tt_entry *tt_cache_put(struct tt_cache *cache, const struct tt_key *key, const struct tt_choice *choice,
                               struct tt_plan *plan);
 void tt_cache_free(struct tt_cache *cache);

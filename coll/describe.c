@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "coll/config.h"
+#include "coll/gaps.h"
 #include "coll/job.h"
 
 static bool has(const struct tt_job *job, unsigned trait)
@@ -443,7 +444,9 @@ static int side_look(struct tt_side *side)
     side->on_device = tt_mem_on_device(&side->mem);
     if (side->on_device)
         side->place = tt_place_of(&side->mem);
-    return side->place ? 0 : -1;
+    if (!side->place)
+        return -1;
+    return side->buf ? 0 : tt_side_scan(side);
 }
 
 int tt_job_look(struct tt_job *job)

@@ -24,6 +24,8 @@ static void what_moves(const struct tt_job *job, char *text, size_t size)
     tt_size_print(bytes, sizeof bytes, tt_shape_bytes(&job->shape));
     if (job->row->traits & TT_NO_BUFFER)
         text[0] = '\0';
+    else if (tt_coll_lengths_local(job->call->coll))
+        snprintf(text, size, ", blocks of any length");
     else if (job->row->traits & TT_REDUCES)
         snprintf(text, size, ", %s%s, %s %s", bytes, job->row->traits & TT_SEND_BLOCKS ? " a block" : "",
                  tt_mpi_type_name(job->call->recv.type), tt_mpi_op_name(job->call->op));

@@ -87,21 +87,32 @@ int tt_job_look(struct tt_job *job);
 
 /* ---- bind.c: from meaning to addresses ---- */
 
-enum { TT_MAX_BLOCKS = 8 }; /* a stand-in and a host copy per side, TMP and PIN: never more than 6 */
+/* What of a binding goes back at its end: a block of a place's; or, where place is NULL, a mapping. */
+struct tt_kept {
+    struct tt_place *place;
+    void *block;
+    size_t bytes;
+};
+enum { TT_MAX_KEPT = 10 }; /* per side an image and a packed copy at both ends, TMP and PIN: never more than 8 */
+
+/* Where the result is that a side is to be given in the end. */
+enum tt_stand_in {
+    TT_NO_STAND_IN, /* where it belongs */
+    TT_AT_HOME,     /* a reduction's, at the plan's home: elements as they are */
+    TT_PACKED,      /* without gaps, in the side's place */
+    TT_IMAGE        /* gaps and all, on the host */
+};
 
 /* What a job's buffers are for the plan, or for the MPI below: themselves, or stand-ins. */
 struct tt_bound {
     struct tt_binding with;       /* for the plan */
     struct tt_call native;        /* for the MPI below: the call, with stand-ins for device memory */
     const struct tt_side *result; /* the side whose stand-in is to be copied back, or NULL */
-    char *stand_in;               /* what the plan wrote instead of it, or NULL */
-    bool gapped;                  /* stand_in is contiguous, the side is not */
-    char *unpacked;               /* element 0 of its host copy, gaps and all, or of itself */
-    struct {
-        struct tt_place *place;
-        void *block;
-    } blocks[TT_MAX_BLOCKS];
-    int nblocks;
+    enum tt_stand_in how;
+    char *stand_in;                  /* where it begins: of an image, where the side's buffer would */
+    char *packed_here, *packed_there; /* of an image: room for the data without gaps, on the host and in the side's place */
+    struct tt_kept kept[TT_MAX_KEPT];
+    int nkept;
 };
 
 /* The place where a plan's reductions and scratch are: the GPU of a buffer that is on one, if it has code for the cell;

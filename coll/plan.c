@@ -48,6 +48,13 @@ unsigned tt_coll_traits(enum tt_coll coll)
     return coll < TT_NCOLLS ? colls[coll].traits : 0;
 }
 
+bool tt_coll_lengths_local(enum tt_coll coll)
+{
+    const unsigned traits = tt_coll_traits(coll);
+
+    return traits & TT_SEND_COUNTS || (traits & TT_RECV_COUNTS && traits & (TT_ROOTED | TT_NEIGHBOURS));
+}
+
 enum tt_coll tt_coll_family(enum tt_coll coll)
 {
     return coll < TT_NCOLLS ? colls[coll].family : coll;
@@ -132,9 +139,7 @@ int64_t tt_send_offset(const struct tt_shape *s, int i)
 
 int64_t tt_shape_bytes(const struct tt_shape *s)
 {
-    const bool local = s->coll == TT_COLL_gatherv || s->coll == TT_COLL_scatterv || s->coll == TT_COLL_alltoallv;
-
-    return local ? 0 : (s->counts ? tt_offset(s, s->size) / s->size : s->count) * (int64_t)s->unit;
+    return tt_coll_lengths_local(s->coll) ? 0 : (s->counts ? tt_offset(s, s->size) / s->size : s->count) * (int64_t)s->unit;
 }
 
 /* ---- scopes ---- */

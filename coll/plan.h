@@ -81,6 +81,7 @@ enum tt_trait {
 unsigned tt_coll_traits(enum tt_coll coll);  /* 0 for TT_COLL_any */
 const char *tt_coll_name(enum tt_coll coll); /* "reduce_scatter" */
 enum tt_coll tt_coll_family(enum tt_coll coll);
+bool tt_coll_lengths_local(enum tt_coll coll); /* a rank knows the lengths of its own blocks only: no size to speak of */
 enum tt_coll tt_coll_find(const char *name, size_t length); /* TT_NCOLLS if there is none */
 const char *tt_verb_name(enum tt_verb verb);
 const char *tt_buf_name(enum tt_buf buf);

@@ -6,7 +6,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 
+#include "coll/flat.h"
 #include "coll/tutti.h"
 
 struct type_row {
@@ -67,23 +69,30 @@ static int check_committed(MPI_Datatype type)
     return PMPI_Pack(&byte, 0, type, &byte, 1, &at, tt_quiet_self());
 }
 
+/* Runs that could not be made are left out: this rank's trouble alone, which it can tell of once it takes part. */
 static int ask_layout(MPI_Datatype type, struct tt_layout *l)
 {
     MPI_Aint lb;
     MPI_Count size;
-    int integers, addresses, datatypes, combiner;
+    int64_t at;
     int error = PMPI_Type_size_x(type, &size);
 
     if (error == MPI_SUCCESS)
         error = PMPI_Type_get_extent(type, &lb, &l->extent);
     if (error == MPI_SUCCESS)
         error = PMPI_Type_get_true_extent(type, &l->true_lb, &l->true_extent);
-    if (error == MPI_SUCCESS)
-        error = PMPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner);
     if (error != MPI_SUCCESS)
         return error;
     l->size = (size_t)size;
-    l->plain = combiner == MPI_COMBINER_NAMED && l->true_lb == 0 && l->extent == (MPI_Aint)l->size;
+    l->plain = false;
+    if (tt_flat_make(type, &l->runs) != MPI_SUCCESS)
+        return MPI_SUCCESS;
+    l->plain = tt_runs_solid(l->runs, 2, &at) && at == 0;
+    if (size > 0) {
+        /* Open MPI 4.1 forgets that a stride may be negative */
+        l->true_lb = l->runs->low;
+        l->true_extent = l->runs->high - l->runs->low;
+    }
     return MPI_SUCCESS;
 }
 
@@ -94,7 +103,6 @@ static void add(MPI_Datatype handle, const char *name, enum tt_domain domain, en
 
     if (handle == MPI_DATATYPE_NULL || ntypes == MAX_TYPES || row_of(handle) || ask_layout(handle, &row.layout))
         return;
-    row.layout.plain |= ours;
     types[ntypes] = row;
     while (slots[s])
         s = (s + 1) % SLOTS;
@@ -114,17 +122,157 @@ static const struct type_row *type_find(MPI_Datatype type)
     return row_of(type);
 }
 
+/* ---- the user's types: what is known of one is an attribute of it, so that it goes when the type goes ---- */
+
+struct known {
+    struct tt_layout layout;
+    struct known *next, **link; /* of all of them */
+};
+
+static struct known *all_known;
+/* Recursive: flattening gives back inner types, whose attributes may go then. */
+static pthread_mutex_t knowing = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static atomic_int known_key = MPI_KEYVAL_INVALID;
+static atomic_bool closed; /* types may still be there, with attributes that point at nothing */
+
+/* Both with the lock held. */
+static void remember(struct known *k)
+{
+    k->next = all_known;
+    k->link = &all_known;
+    if (k->next)
+        k->next->link = &k->next;
+    all_known = k;
+}
+
+static void forget(struct known *k)
+{
+    *k->link = k->next;
+    if (k->next)
+        k->next->link = k->link;
+    tt_flat_drop(k->layout.runs);
+    free(k);
+}
+
+static int on_type_freed(MPI_Datatype type, int key, void *value, void *extra)
+{
+    (void)type;
+    (void)key;
+    (void)extra;
+    pthread_mutex_lock(&knowing);
+    if (!closed)
+        forget(value);
+    pthread_mutex_unlock(&knowing);
+    return MPI_SUCCESS;
+}
+
+/* A duplicate has the same runs, and they live as long as any of the two: a call under way holds its datatypes so. */
+static int on_type_duplicated(MPI_Datatype type, int key, void *extra, void *value, void *copy, int *copied)
+{
+    struct known *k = malloc(sizeof *k);
+
+    (void)type;
+    (void)key;
+    (void)extra;
+    pthread_mutex_lock(&knowing);
+    *copied = k && !closed;
+    if (*copied) {
+        k->layout = ((const struct known *)value)->layout;
+        tt_flat_hold(k->layout.runs);
+        remember(k);
+        *(struct known **)copy = k;
+    }
+    pthread_mutex_unlock(&knowing);
+    if (!*copied)
+        free(k);
+    return MPI_SUCCESS;
+}
+
+static const struct known *known_of(MPI_Datatype type)
+{
+    struct known *k = NULL;
+    int there = 0;
+
+    if (closed || known_key == MPI_KEYVAL_INVALID || PMPI_Type_get_attr(type, known_key, &k, &there) != MPI_SUCCESS)
+        return NULL;
+    return there ? k : NULL;
+}
+
+/* With the lock held. */
+static int attach(MPI_Datatype type, struct known *k)
+{
+    int error = MPI_SUCCESS, key = known_key;
+
+    if (key == MPI_KEYVAL_INVALID)
+        error = PMPI_Type_create_keyval(on_type_duplicated, on_type_freed, &key, NULL);
+    if (error != MPI_SUCCESS)
+        return error;
+    known_key = key;
+    error = PMPI_Type_set_attr(type, key, k);
+    if (error != MPI_SUCCESS)
+        return error;
+    remember(k);
+    return MPI_SUCCESS;
+}
+
+/* With the lock held. Runs that nobody would keep are not handed out. */
+static void keep(MPI_Datatype type, struct tt_layout *layout)
+{
+    struct known *k = closed ? NULL : malloc(sizeof *k);
+
+    if (k) {
+        k->layout = *layout;
+        if (attach(type, k) == MPI_SUCCESS)
+            return;
+    }
+    free(k);
+    tt_flat_drop(layout->runs);
+    layout->runs = NULL;
+}
+
+static int learn(MPI_Datatype type, struct tt_layout *layout)
+{
+    const struct known *k;
+    int error;
+
+    pthread_mutex_lock(&knowing);
+    k = known_of(type);
+    if (k)
+        *layout = k->layout;
+    error = k ? MPI_SUCCESS : ask_layout(type, layout);
+    if (!k && error == MPI_SUCCESS) {
+        error = check_committed(type);
+        if (error == MPI_SUCCESS && layout->runs)
+            keep(type, layout);
+        else
+            tt_flat_drop(layout->runs);
+    }
+    pthread_mutex_unlock(&knowing);
+    return error;
+}
+
+static void forget_all(void)
+{
+    int key = known_key;
+
+    pthread_mutex_lock(&knowing);
+    closed = true;
+    while (all_known)
+        forget(all_known);
+    if (key != MPI_KEYVAL_INVALID)
+        PMPI_Type_free_keyval(&key);
+    pthread_mutex_unlock(&knowing);
+}
+
 int tt_layout_of(MPI_Datatype type, struct tt_layout *layout, bool *lasting)
 {
     const struct type_row *row = type_find(type);
+    const struct known *k = row ? NULL : known_of(type);
 
     *lasting = row;
-    if (!row) {
-        const int error = ask_layout(type, layout);
-
-        return error == MPI_SUCCESS ? check_committed(type) : error;
-    }
-    *layout = row->layout;
+    if (!row && !k)
+        return learn(type, layout);
+    *layout = row ? row->layout : k->layout;
     return MPI_SUCCESS;
 }
 
@@ -227,6 +375,7 @@ __attribute__((visibility("default"))) int tutti_type(enum tutti_format format, 
 
 void tt_types_close(void)
 {
+    forget_all();
     if (quiet != MPI_COMM_NULL && quiet != MPI_COMM_SELF)
         PMPI_Comm_free(&quiet);
     for (int i = 0; i < NFORMATS; i++) {

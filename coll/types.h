@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "cuda/cells.h"
+#include "cuda/runs.h"
 
 /* How one element lies in memory. Bytes. */
 struct tt_layout {
@@ -14,10 +15,12 @@ struct tt_layout {
     MPI_Aint extent;
     MPI_Aint true_lb, true_extent;
     bool plain; /* count elements are count * size bytes from the buffer's address on, in the order of the signature */
+    const struct tt_runs *runs; /* its pieces; NULL if there was no memory for them. flat.h: who needs them, holds them */
 };
 
-/* Returns MPI_SUCCESS, or the error of the MPI below (not a datatype). *lasting: the handle can never come to mean
- * another type, as a user's can once freed. */
+/* Returns MPI_SUCCESS, or the error of the MPI below (not a datatype, or not committed). *lasting: the handle can never
+ * come to mean another type, as a user's can once freed. A user's type is looked at once in its life; after that this
+ * costs one look-up of an attribute. */
 int tt_layout_of(MPI_Datatype type, struct tt_layout *layout, bool *lasting);
 
 /* The cell for a predefined op on a predefined type (or one from tutti_type). NULL if there is none: *why then says it

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The whole of a call, by the traits of its collective: what the standard says of buffers, once, for all who need it. */
+/* The whole of a call, by the traits of its collective: what the standard says of buffers, once, for all who need
+ * it. */
 #include "coll/whole.h"
 
 #include <errno.h>

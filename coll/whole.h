@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A call as all ranks together make it, for those who look at every rank's plan: the prover and the drawings. The shape
- * of a whole call is one for all ranks. inplace says that it is in place wherever the standard allows it, and lengths that
- * a rank knows for itself alone are all there: in counts, of a gatherv or scatterv every rank's block, and of an alltoallv
- * size * size lengths, in row r those that rank r sends to each. Where counts is NULL all blocks have count elements. */
+/* A call as all ranks together make it, for those who look at every rank's plan: the prover and the drawings. The
+ * shape of a whole call is one for all ranks. inplace says that it is in place wherever the standard allows it, and
+ * lengths that a rank knows for itself alone are all there: in counts, of a gatherv or scatterv every rank's block, and
+ * of an alltoallv size * size lengths, in row r those that rank r sends to each. Where counts is NULL all blocks have
+ * count elements. */
 #ifndef TT_WHOLE_H
 #define TT_WHOLE_H
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cuda/cells.h"
+#include "cuda/runs.h"
 
 enum tt_mem_kind { TT_MEM_HOST, TT_MEM_PINNED, TT_MEM_MANAGED, TT_MEM_DEVICE };
 
@@ -39,6 +40,9 @@ bool tt_driver_present(void);
 /* The last failure in this thread, as words: "cuMemAlloc of 4096 bytes: out of memory (CUDA_ERROR_OUT_OF_MEMORY)". */
 const char *tt_fault(void);
 
+/* Notes a failure for tt_fault(). Returns -1. */
+int tt_fault_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 struct tt_place; /* memory of one kind reachable together: the host, or one CUDA context */
 
 /* Queues are in order within themselves and concurrent among each other; enum tt_flow of every lane. */
@@ -61,6 +65,13 @@ struct tt_dev {
      * accumulated in the cell's accumulator. dst may be exactly one of the sources. */
     int (*reduce)(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
                   int k, size_t n);
+    /* Between count elements at spread, of which those runs are the data, and the same bytes without gaps: the bytes of
+     * the runs are read or written, and no others. One launch, where there are kernels; more than TT_FEW_RUNS runs go
+     * up first, once for each runs->id. */
+    int (*pack)(struct tt_place *place, int queue, const struct tt_runs *runs, int64_t count, const void *spread,
+                void *packed);
+    int (*unpack)(struct tt_place *place, int queue, const struct tt_runs *runs, int64_t count, void *spread,
+                  const void *packed);
     bool (*reduces)(struct tt_place *place, const struct tt_cell *cell); /* is there code for it here? */
     int (*poll)(struct tt_place *place, int queue); /* 1: all it was given is done, 0: not yet, -1: failed */
     int (*settle)(struct tt_place *place); /* waits for all the caller's own work in the context (TUTTI_SYNC=1) */

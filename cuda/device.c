@@ -13,7 +13,9 @@
 #include "cuda/driver.h"
 #include "cuda/image.h"
 #include "cuda/inside.h"
+#include "cuda/movers.h"
 #include "cuda/ops.h"
+#include "cuda/tables.h"
 
 enum { THREADS = 256, BLOCKS_PER_PROCESSOR = 8 };
 
@@ -32,7 +34,8 @@ struct device_place {
     CUstream streams[TT_MAX_QUEUES];
     enum code code;
     CUmodule module;
-    CUfunction kernels[TT_NTYPES][TT_NOPS];
+    CUfunction kernels[TT_NTYPES][TT_NOPS], movers[TT_NMOVERS];
+    struct tt_tables tables;
     int processors;
 };
 
@@ -147,18 +150,30 @@ static int copy(struct tt_place *place, int queue, void *dst, const void *src, s
         "cuMemcpyAsync of %zu bytes", bytes);
 }
 
-static int poll(struct tt_place *place, int queue)
+/* Asked under the lock: else work that another thread gives to the queue now might be taken for work that has ended. */
+static CUresult query_tables(struct device_place *p, int queue)
 {
-    const struct tt_driver *d = of(place)->driver;
-    const CUstream stream = of(place)->streams[queue];
     CUresult result;
 
-    if (!stream)
+    pthread_mutex_lock(&p->lock);
+    result = p->driver->cuStreamQuery(p->streams[queue]);
+    if (result == CUDA_SUCCESS)
+        tt_tables_drained(&p->tables, queue);
+    pthread_mutex_unlock(&p->lock);
+    return result;
+}
+
+static int poll(struct tt_place *place, int queue)
+{
+    struct device_place *p = of(place);
+    CUresult result;
+
+    if (!p->streams[queue])
         return 1;
-    result = d->cuStreamQuery(stream);
+    result = p->tables.busy & 1u << queue ? query_tables(p, queue) : p->driver->cuStreamQuery(p->streams[queue]);
     if (result == CUDA_ERROR_NOT_READY)
         return 0;
-    return tt_driver_check(d, result, "work on the device") ? -1 : 1;
+    return tt_driver_check(p->driver, result, "work on the device") ? -1 : 1;
 }
 
 static int settle(struct tt_place *place)
@@ -226,18 +241,25 @@ static bool reduces(struct tt_place *place, const struct tt_cell *cell)
     return p->code != CODE_NONE;
 }
 
-static int find_kernel(struct device_place *p, const struct tt_cell *cell, CUfunction *kernel)
+/* With the lock held. *slot: the kernel of that name. */
+static int find_function(struct device_place *p, CUfunction *slot, const char *name)
 {
     const struct tt_driver *d = p->driver;
+
+    if (load_code(p))
+        return -1;
+    if (p->code == CODE_NONE)
+        return tt_fault_set("Tutti has no kernels for this GPU");
+    return *slot ? 0 : tt_driver_check(d, d->cuModuleGetFunction(slot, p->module, name), "kernel %s", name);
+}
+
+static int find_kernel(struct device_place *p, const struct tt_cell *cell, CUfunction *kernel)
+{
     CUfunction *slot = &p->kernels[cell->type][cell->op];
     int error;
 
     pthread_mutex_lock(&p->lock);
-    error = load_code(p);
-    if (!error && p->code == CODE_NONE)
-        error = tt_fault_set("Tutti has no kernels for this GPU");
-    if (!error && !*slot)
-        error = tt_driver_check(d, d->cuModuleGetFunction(slot, p->module, cell->kernel), "kernel %s", cell->kernel);
+    error = find_function(p, slot, cell->kernel);
     *kernel = *slot;
     pthread_mutex_unlock(&p->lock);
     return error;
@@ -259,22 +281,30 @@ static int check_alignment(const struct tt_cell *cell, const struct tt_kernel_ar
     return tt_fault_set("%s: a device buffer is not aligned to %zu bytes", cell->kernel, alignments[cell->type]);
 }
 
-/* One chunk of 16 bytes per thread, up to what the GPU can hold at once; beyond that threads go round. */
-static unsigned grid_for(const struct device_place *p, const struct tt_cell *cell, size_t n)
+/* One chunk of up to 16 bytes per thread, up to what the GPU can hold at once; beyond that threads go round. */
+static unsigned grid_for(const struct device_place *p, size_t chunks)
 {
-    const size_t chunks = n / (16 / cell->size) + 1, most = (size_t)p->processors * BLOCKS_PER_PROCESSOR;
-    const size_t blocks = (chunks + THREADS - 1) / THREADS;
+    const size_t blocks = (chunks + THREADS - 1) / THREADS, most = (size_t)p->processors * BLOCKS_PER_PROCESSOR;
 
     return (unsigned)(blocks < most ? blocks : most);
+}
+
+static int launch(const struct device_place *p, CUfunction kernel, const char *name, size_t chunks, CUstream stream,
+                  void *args, size_t n)
+{
+    const struct tt_driver *d = p->driver;
+    void *params[] = {args};
+
+    return tt_driver_check(d,
+                           d->cuLaunchKernel(kernel, grid_for(p, chunks), 1, 1, THREADS, 1, 1, 0, stream, params, NULL),
+                           "launch of %s on %zu elements", name, n);
 }
 
 static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
                   int k, size_t n)
 {
     struct device_place *p = of(place);
-    const struct tt_driver *d = p->driver;
     struct tt_kernel_args args = {.dst = dst, .n = n, .k = k};
-    void *params[] = {&args};
     CUfunction kernel;
     CUstream stream;
 
@@ -284,9 +314,110 @@ static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell,
         return 0;
     if (check_alignment(cell, &args) || stream_of(p, queue, &stream) || find_kernel(p, cell, &kernel))
         return -1;
-    return tt_driver_check(
-        d, d->cuLaunchKernel(kernel, grid_for(p, cell, n), 1, 1, THREADS, 1, 1, 0, stream, params, NULL),
-        "launch of %s on %zu elements", cell->kernel, n);
+    return launch(p, kernel, cell->kernel, n / (16 / cell->size) + 1, stream, &args, n);
+}
+
+/* ---- data with gaps ---- */
+
+/* Strided copies of the driver's take the place of kernels that there are not: slow, since each is a call, but right.
+ * Its pitches are 31 bits wide and no shorter than a row. */
+static int copy_rows(const struct device_place *p, CUstream stream, enum tt_way way, char *spread, int64_t stride,
+                     char *packed, int64_t step, int64_t length, int64_t n)
+{
+    const struct tt_driver *d = p->driver;
+    const bool as_one = n > 1 && stride >= length && stride <= INT32_MAX && step <= INT32_MAX;
+    const int64_t calls = as_one ? 1 : n;
+    CUDA_MEMCPY2D c = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED, .dstMemoryType = CU_MEMORYTYPE_UNIFIED};
+
+    c.WidthInBytes = (size_t)length;
+    c.Height = as_one ? (size_t)n : 1;
+    c.srcPitch = (size_t)(!as_one ? length : way == TT_WAY_pack ? stride : step);
+    c.dstPitch = (size_t)(!as_one ? length : way == TT_WAY_pack ? step : stride);
+    for (int64_t i = 0; i < calls; i++) {
+        const CUdeviceptr at = (uintptr_t)spread + (uint64_t)(i * stride),
+                          to = (uintptr_t)packed + (uint64_t)(i * step);
+
+        c.srcDevice = way == TT_WAY_pack ? at : to;
+        c.dstDevice = way == TT_WAY_pack ? to : at;
+        if (tt_driver_check(d, d->cuMemcpy2DAsync(&c, stream), "cuMemcpy2DAsync of %zu by %zu bytes", c.Height,
+                            c.WidthInBytes))
+            return -1;
+    }
+    return 0;
+}
+
+/* A run of one row is a strided run over the elements. */
+static int copy_run(const struct device_place *p, CUstream stream, enum tt_way way, const struct tt_runs *runs,
+                    const struct tt_run *r, int64_t count, char *spread, char *packed)
+{
+    int error = 0;
+
+    if (r->n == 1)
+        return copy_rows(p, stream, way, spread + r->at, runs->extent, packed + r->before, runs->size, r->length,
+                         count);
+    for (int64_t e = 0; e < count && !error; e++)
+        error = copy_rows(p, stream, way, spread + e * runs->extent + r->at, r->stride,
+                          packed + e * runs->size + r->before, r->length, r->length, r->n);
+    return error;
+}
+
+static int copy_all(const struct device_place *p, CUstream stream, enum tt_way way, const struct tt_runs *runs,
+                    int64_t count, char *spread, char *packed)
+{
+    int error = 0;
+
+    for (int64_t i = 0; i < runs->nruns && !error; i++)
+        error = copy_run(p, stream, way, runs, &runs->run[i], count, spread, packed);
+    return error;
+}
+
+/* With the lock held, so that the table that a launch needs is known to be in use as soon as it is. */
+static int launch_mover(struct device_place *p, int queue, CUstream stream, enum tt_way way, const struct tt_runs *runs,
+                        int64_t count, void *spread, void *packed)
+{
+    struct tt_mover_args args;
+    const struct tt_runs *table;
+    const enum tt_mover mover = tt_mover_prepare(&args, way, runs, count, spread, packed, &table);
+    const char *name = tt_mover_name(mover);
+
+    if (find_function(p, &p->movers[mover], name))
+        return -1;
+    if (table && !(args.table = tt_table_take(&p->tables, table, queue, stream)))
+        return -1;
+    return launch(p, p->movers[mover], name, (size_t)(args.count * args.size) / tt_mover_word(mover), stream, &args,
+                  (size_t)count);
+}
+
+static int move(struct tt_place *place, int queue, enum tt_way way, const struct tt_runs *runs, int64_t count,
+                void *spread, void *packed)
+{
+    struct device_place *p = of(place);
+    CUstream stream;
+    int error;
+
+    if (count == 0 || runs->size == 0)
+        return 0;
+    if (stream_of(p, queue, &stream))
+        return -1;
+    pthread_mutex_lock(&p->lock);
+    error = load_code(p);
+    if (!error)
+        error = p->code == CODE_NONE ? copy_all(p, stream, way, runs, count, spread, packed)
+                                     : launch_mover(p, queue, stream, way, runs, count, spread, packed);
+    pthread_mutex_unlock(&p->lock);
+    return error;
+}
+
+static int pack(struct tt_place *place, int queue, const struct tt_runs *runs, int64_t count, const void *spread,
+                void *packed)
+{
+    return move(place, queue, TT_WAY_pack, runs, count, (void *)(uintptr_t)spread, packed);
+}
+
+static int unpack(struct tt_place *place, int queue, const struct tt_runs *runs, int64_t count, void *spread,
+                  const void *packed)
+{
+    return move(place, queue, TT_WAY_unpack, runs, count, spread, (void *)(uintptr_t)packed);
 }
 
 static const struct tt_dev device_dev = {.name = "cuda",
@@ -297,6 +428,8 @@ static const struct tt_dev device_dev = {.name = "cuda",
                                          .give = give,
                                          .copy = copy,
                                          .reduce = reduce,
+                                         .pack = pack,
+                                         .unpack = unpack,
                                          .reduces = reduces,
                                          .poll = poll,
                                          .settle = settle};
@@ -322,6 +455,7 @@ static struct device_place *place_new(const struct tt_driver *d, CUcontext conte
         .base = {&device_dev}, .next = places, .driver = d, .context = context, .id = id, .device = device};
     tt_pool_open(&p->scratch, make_scratch, free_scratch);
     tt_pool_open(&p->pinned, make_pinned, free_pinned);
+    p->tables = (struct tt_tables){.driver = d, .scratch = &p->scratch, .pinned = &p->pinned};
     pthread_mutex_init(&p->lock, NULL);
     places = p;
     return p;
@@ -393,6 +527,7 @@ static void place_free(struct device_place *p)
     for (int q = 0; q < TT_MAX_QUEUES && !gone; q++)
         if (p->streams[q])
             d->cuStreamDestroy(p->streams[q]);
+    tt_tables_close(&p->tables);
     tt_pool_close(&p->scratch, gone);
     if (gone)
         retire(p);

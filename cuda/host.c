@@ -62,6 +62,24 @@ static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell,
     return 0;
 }
 
+static int pack(struct tt_place *place, int queue, const struct tt_runs *runs, int64_t count, const void *spread,
+                void *packed)
+{
+    (void)place;
+    (void)queue;
+    tt_runs_pack(runs, count, spread, packed);
+    return 0;
+}
+
+static int unpack(struct tt_place *place, int queue, const struct tt_runs *runs, int64_t count, void *spread,
+                  const void *packed)
+{
+    (void)place;
+    (void)queue;
+    tt_runs_unpack(runs, count, spread, packed);
+    return 0;
+}
+
 static bool reduces(struct tt_place *place, const struct tt_cell *cell)
 {
     (void)place;
@@ -83,6 +101,8 @@ static const struct tt_dev host_dev = {.name = "host",
                                        .give = give,
                                        .copy = copy,
                                        .reduce = reduce,
+                                       .pack = pack,
+                                       .unpack = unpack,
                                        .reduces = reduces,
                                        .poll = poll,
                                        .settle = enter};

@@ -8,8 +8,6 @@
 
 #include "cuda/dev.h"
 
-/* Notes the failure for tt_fault(). Returns -1. */
-int tt_fault_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int tt_fault_vset(const char *format, va_list words);
 
 void tt_host_close(void);

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The device reductions: one kernel per cell, in the common subset of CUDA C++ and C. nvcc builds them into a fatbin; a
- * C compiler builds the same text for the simulated device, which defines threadIdx and its kin (tests/simcuda).
+/* The device kernels: one reduction per cell, and movers of data with gaps, in the common subset of CUDA C++ and C.
+ * nvcc builds them into a fatbin; a C compiler builds the same text for the simulated device, which defines threadIdx
+ * and its kin (tests/simcuda).
  *
  * A reduction is bound by memory: so each thread moves 16 bytes at a time, every source is read once and dst written
  * once whatever k is, and neither shared memory nor synchronisation is used. When the pointers do not agree in their
- * alignment to 16 bytes, elements go one by one. In a grid-stride loop any number of blocks is right. */
+ * alignment to 16 bytes, elements go one by one. In a grid-stride loop any number of blocks is right.
+ *
+ * A mover gives each thread a word of the packed side, so that there neighbours meet neighbours; where the other side
+ * has them is a matter of divisions, which cost more than the word. So a thread divides once, for its first word and
+ * for the step to its next, and from there on adds digit by digit; only which of several runs a word is in is
+ * searched. */
 #include "cuda/ops.h"
 
 /* What is moved at once. */
@@ -129,6 +135,109 @@ TT_FN size_t stride(void)
 #define CHUNK_AT_host(id)
 TT_TYPES(CHUNK_OF, )
 TT_EACH_KERNEL(KERNEL)
+
+/* ---- movers ---- */
+
+#define WORD(size, ctype)                                                                                              \
+    TT_FN void copy_##size(char *to, const char *from)                                                                 \
+    {                                                                                                                  \
+        *(ctype *)to = *(const ctype *)from;                                                                           \
+    }
+WORD(1, uint8_t)
+WORD(2, uint16_t)
+WORD(4, uint32_t)
+WORD(8, uint64_t)
+
+TT_FN void copy_16(char *to, const char *from)
+{
+    store((struct chunk *)to, load((const struct chunk *)from));
+}
+
+#define MOVE_pack(word, spread, packed) copy_##word(packed, spread)
+#define MOVE_unpack(word, spread, packed) copy_##word(spread, packed)
+
+/* A byte of the packed side: in which element, which row of its run, where in the row. */
+struct digits {
+    int64_t element, row, byte;
+};
+
+TT_FN struct digits digits_of(int64_t i, int64_t per_row, int64_t rows)
+{
+    const uint64_t row = (uint64_t)i / (uint64_t)per_row;
+    const struct digits d = {(int64_t)(row / (uint64_t)rows), (int64_t)(row % (uint64_t)rows),
+                             i - (int64_t)row * per_row};
+
+    return d;
+}
+
+TT_FN struct digits add_digits(struct digits a, struct digits b, int64_t per_row, int64_t rows)
+{
+    a.byte += b.byte;
+    a.row += b.row;
+    a.element += b.element;
+    if (a.byte >= per_row) {
+        a.byte -= per_row;
+        a.row++;
+    }
+    if (a.row >= rows) {
+        a.row -= rows;
+        a.element++;
+    }
+    return a;
+}
+
+/* The last run that begins at or before that byte of the element. */
+TT_FN int64_t find_run(const struct tt_run *run, int64_t n, int64_t byte)
+{
+    int64_t low = 0;
+
+    while (n > 1) {
+        const int64_t half = n / 2;
+
+        low += run[low + half].before <= byte ? half : 0;
+        n -= half;
+    }
+    return low;
+}
+
+#define MOVER_run(way, word)                                                                                           \
+    __global__ void tt_##way##_run_##word(const __grid_constant__ struct tt_mover_args args)                           \
+    {                                                                                                                  \
+        const struct tt_run r = args.few[0];                                                                           \
+        const int64_t end = args.count * args.size, ahead = (int64_t)stride() * word;                                  \
+        const struct digits step = digits_of(ahead, r.length, r.n);                                                    \
+        char *const spread = (char *)args.spread + args.origin + r.at, *const packed = (char *)args.packed;            \
+        int64_t i = (int64_t)first_index() * word;                                                                     \
+        struct digits at = digits_of(i, r.length, r.n);                                                                \
+                                                                                                                       \
+        UNROLL(unroll 1) for (; i < end; i += ahead) {                                                                 \
+            MOVE_##way(word, spread + at.element * args.extent + at.row * r.stride + at.byte, packed + i);             \
+            at = add_digits(at, step, r.length, r.n);                                                                  \
+        }                                                                                                              \
+    }
+
+/* The element is taken for one row. */
+#define MOVER_runs(way, word)                                                                                          \
+    __global__ void tt_##way##_runs_##word(const __grid_constant__ struct tt_mover_args args)                          \
+    {                                                                                                                  \
+        const struct tt_run *const runs = args.table ? args.table : args.few;                                          \
+        const int64_t end = args.count * args.size, ahead = (int64_t)stride() * word;                                  \
+        const struct digits step = digits_of(ahead, args.size, 1);                                                     \
+        char *const spread = (char *)args.spread + args.origin, *const packed = (char *)args.packed;                   \
+        int64_t i = (int64_t)first_index() * word;                                                                     \
+        struct digits at = digits_of(i, args.size, 1);                                                                 \
+                                                                                                                       \
+        UNROLL(unroll 1) for (; i < end; i += ahead) {                                                                 \
+            const struct tt_run *const r = runs + find_run(runs, args.nruns, at.byte);                                 \
+            const struct digits in = digits_of(at.byte - r->before, r->length, r->n);                                  \
+                                                                                                                       \
+            MOVE_##way(word, spread + at.element * args.extent + r->at + in.row * r->stride + in.byte, packed + i);    \
+            at = add_digits(at, step, args.size, 1);                                                                   \
+        }                                                                                                              \
+    }
+
+#define MOVER(way, form, word) MOVER_##form(way, word)
+TT_EACH_MOVER(MOVER)
 
 #ifdef __CUDACC__
 }

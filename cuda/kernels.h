@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The device kernels, seen from outside: their names, their one parameter. kernels.cu defines them from the same list,
+/* The device kernels, seen from outside: their names, their parameters. kernels.cu defines them from the same list,
  * whether nvcc compiles it for GPUs or a C compiler for the simulated device, so name and code cannot part. */
 #ifndef TT_KERNELS_H
 #define TT_KERNELS_H
@@ -7,10 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cuda/runs.h"
 #include "cuda/types.def"
 
-/* The only parameter of every kernel: dst[i] = src[0][i] op ... op src[k-1][i] for i < n, 2 <= k <= 8. Each pointer is
- * aligned to its element's natural alignment; any grid of any size may be launched. */
+/* The only parameter of every reduction: dst[i] = src[0][i] op ... op src[k-1][i] for i < n, 2 <= k <= 8. Each pointer
+ * is aligned to its element's natural alignment; any grid of any size may be launched. */
 struct tt_kernel_args {
     void *dst;
     const void *src[8];
@@ -41,5 +42,23 @@ struct tt_kernel_args {
     TT_KERNELS_AT_##home(id, family, X)
 #define TT_KERNELS_AT_gpu(id, family, X) TT_OPS_##family(X, id)
 #define TT_KERNELS_AT_host(id, family, X)
+
+/* The only parameter of every mover: packed[i] = the i-th byte of the runs of `count` elements, or the other way round.
+ * Element 0 is at spread + origin; spread is the lowest byte that is touched, and span bytes from there on hold all.
+ * A word of the kernel's size must divide all numbers and both addresses. Any grid may be launched. */
+enum { TT_FEW_RUNS = 8 };
+struct tt_mover_args {
+    void *spread;
+    void *packed;
+    const struct tt_run *table; /* all runs, in memory that the kernel can reach; NULL: they are in few */
+    int64_t span, origin;
+    int64_t count, extent, size, nruns; /* of struct tt_runs */
+    struct tt_run few[TT_FEW_RUNS];
+};
+
+/* Every mover, each as X(way, form, word): void tt_<way>_<form>_<word>(struct tt_mover_args). way: pack or unpack;
+ * form: run, of which few has one, or runs; word: bytes that a thread moves at once. */
+#define TT_EACH_MOVER(X) TT_MOVERS_OF(1, X) TT_MOVERS_OF(2, X) TT_MOVERS_OF(4, X) TT_MOVERS_OF(8, X) TT_MOVERS_OF(16, X)
+#define TT_MOVERS_OF(word, X) X(pack, run, word) X(unpack, run, word) X(pack, runs, word) X(unpack, runs, word)
 
 #endif

@@ -6,6 +6,9 @@ AC_DEFUN([TT_MPI], [
 AC_CHECK_FUNC([MPI_Init], [], [AC_MSG_ERROR([$CC does not link MPI programs: say CC=mpicc, or mpicc.mpich, or mpicc.openmpi])])
 AC_CHECK_FUNC([MPI_Allreduce_c], [tt_large_count=yes], [tt_large_count=no])
 AM_CONDITIONAL([LARGE_COUNT], [test $tt_large_count = yes])
+# Open MPI has a macro of that name, for the sake of its error message
+AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
+int combiner = MPI_COMBINER_HVECTOR_INTEGER;]])], [AC_DEFINE([OLD_COMBINERS], [1], [the MPI knows the datatypes of MPI-1's Fortran])])
 AC_CHECK_FUNC([MPI_Allreduce_init], [tt_persistent=yes], [tt_persistent=no])
 AM_CONDITIONAL([PERSISTENT], [test $tt_persistent = yes])
 AC_CHECK_FUNC([MPI_Allreduce_init_c], [tt_persistent_large=yes], [tt_persistent_large=no])
@@ -21,6 +24,7 @@ AC_PREPROC_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
 #error
 #endif]])], [tt_mpi=MPICH])
 AC_MSG_RESULT([$tt_mpi])
+TT_FORTRAN
 AC_DEFINE_UNQUOTED([TT_MPI_NAME], ["$tt_mpi"], [the MPI it was built with])
 # mpicc.mpich goes with mpiexec.mpich, a plain mpicc with a plain mpiexec
 tt_mpicc=`AS_ECHO(["$CC"]) | $SED 's/ .*//'`
@@ -28,6 +32,30 @@ AC_PATH_PROGS([MPIEXEC], [`AS_ECHO(["$tt_mpicc"]) | $SED 's/mpicc/mpiexec/'` mpi
 tt_mpi="$tt_mpi ($CC, $MPIEXEC)"
 AS_IF([test $tt_large_count = no], [tt_mpi="$tt_mpi, without the MPI-4 _c calls"])
 AS_IF([test $tt_persistent = no], [tt_mpi="$tt_mpi, without persistent collectives"])
+])
+
+# Whose Fortran is to be wrapped, and a Fortran compiler for the tests of that: the one that goes with CC's MPI.
+AC_DEFUN([TT_FORTRAN], [
+AC_MSG_CHECKING([whether its Fortran INTEGER is C's int])
+AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
+_Static_assert(sizeof(MPI_Fint) == sizeof(int), "another size");]])], [tt_fint=yes], [tt_fint=no])
+AC_MSG_RESULT([$tt_fint])
+AM_CONDITIONAL([FORTRAN_MPICH], [test "$tt_mpi" = MPICH])
+AM_CONDITIONAL([FORTRAN_OPENMPI], [test "$tt_mpi" = "Open MPI" && test $tt_fint = yes])
+AC_DEFINE_UNQUOTED([TT_HAVE_PERSISTENT], [`test $tt_persistent = no; echo $?`], [the MPI has persistent collectives])
+AC_ARG_VAR([FC], [Fortran compiler of the MPI, for tests])
+AS_IF([test -z "$FC"], [AC_CHECK_PROGS([FC], [`AS_ECHO(["$CC"]) | $SED 's/ .*//; s/mpicc/mpifort/'`])])
+cat >conftest.f90 <<'END'
+program conftest
+  use mpi_f08
+  call MPI_Init()
+end program
+END
+AS_IF([test "$tt_mpi" = "Open MPI" && test $tt_fint = no], [FC= tt_fortran="not wrapped: its INTEGER is not C's int"],
+    [test -n "$FC" && $FC -o conftest conftest.f90 >&AS_MESSAGE_LOG_FD 2>&1], [tt_fortran="tested with $FC"],
+    [FC= tt_fortran="no Fortran compiler that builds MPI programs, so not tested"])
+rm -f conftest conftest.f90
+AM_CONDITIONAL([HAVE_FORTRAN], [test -n "$FC"])
 ])
 
 # nvcc, for the kernels. The host code needs neither nvcc nor cuda.h.

@@ -47,7 +47,8 @@ struct prove_verdict {
 const char *prove_fault_name(enum prove_fault fault);  /* "HAZARD" */
 const char *prove_fault_words(enum prove_fault fault); /* "two concurrent steps touch ..." */
 
-/* Shapes are those of whole calls. Builds every rank's plan into plans[0 .. s->size - 1]. False, and no plans, if one cannot be built. */
+/* Shapes are those of whole calls. Builds every rank's plan into plans[0 .. s->size - 1]. False, and no plans, if
+ * one cannot be built. */
 bool prove_build(const struct tt_alg *alg, const struct tt_shape *s, struct tt_plan **plans, struct prove_verdict *v);
 void prove_free(struct tt_plan **plans, int size);
 

@@ -34,7 +34,7 @@ same "an unknown MPI is refused" 2 "$(status_of "$top/bootstrap" --mpi=lam)"
 same "help is no error" 0 "$(status_of "$top/bootstrap" --help)"
 
 for name in say die quietly have have_module mpi_compiles missing_packages make_configure remember forget_other_mpi \
-    forget_other_prefix run_configure print_found print_totals; do
+    forget_without_fortran forget_other_prefix run_configure print_found print_totals; do
     eval "$(sed -n "/^$name()/,/^}/p" "$top/bootstrap")"
 done
 
@@ -56,6 +56,16 @@ same "a wrapper that can't compile wants the development package" lib-dev "$(mis
 ok "and what it said is kept" grep -q 'No such file' build/mpi.log
 same "one that compiles wants nothing" "" "$(missing_of whole)"
 same "none at all wants both" "bin lib-dev" "$(missing_of none | tr '\n' ' ' | sed 's/ $//')"
+
+missing_to()
+{
+    action=$1
+    have() { [ "$1" != gfortran ]; }
+    missing_packages | grep -x gfortran || :
+}
+mpi=whole
+same "to check, a Fortran compiler is wanted" gfortran "$(missing_to check)"
+same "to build, none is" "" "$(missing_to build)"
 
 fails()
 {
@@ -109,6 +119,13 @@ ok "what does not hold the prefix is kept" test -f build/kernels.fatbin -a -f bu
 ok "what holds it goes" test ! -f build/libtutti.la -a ! -f build/tutti-paths.o
 same "and is remembered" "  Tutti for CC=mpicc.openmpi --prefix=/else where" "$(configured '' '')"
 same "nothing to configure is nothing said" "" "$(cat said)"
+echo 'S["HAVE_FORTRAN_TRUE"]="#"' >build/config.status
+action=check
+configured '' '' >/dev/null
+ok "to check, Fortran is looked for again where it was missing" test -s said
+echo 'S["HAVE_FORTRAN_TRUE"]=""' >build/config.status
+configured '' '' >/dev/null
+same "and not where it was there" "" "$(cat said)"
 rm -r build
 
 result tests/one PASS '100%: Checks: 55, Failures: 0, Errors: 0'

@@ -11,6 +11,7 @@
 #include "cuda/cuda_abi.h"
 #include "cuda/dev.h"
 #include "cuda/inside.h"
+#include "cuda/movers.h"
 #include "tests/simcuda/simcuda.h"
 
 enum { QUEUE = TT_WITHIN, N = 1000 };
@@ -501,6 +502,226 @@ START_TEST(a_misaligned_buffer_is_refused_before_it_breaks_the_context)
 }
 END_TEST
 
+/* ---- data with gaps ---- */
+
+enum { SPREAD = 1 << 16, AROUND = 256, MANY = 40 };
+
+/* Between the two: a buffer on the device and its like on the host, the first filled with noise, the others with a
+ * byte. */
+struct mirror {
+    char *device, *seen; /* seen: where the test sees it */
+    char host[SPREAD];
+};
+
+static void mirror_fill(struct mirror *m, struct tt_place *place, int byte)
+{
+    m->device = m->device ? m->device : place->dev->take(place, SPREAD);
+    m->seen = cu.alias(m->device);
+    for (int i = 0; i < SPREAD; i++)
+        m->seen[i] = m->host[i] = byte >= 0 ? (char)byte : (char)(rand() >> 5);
+}
+
+/* There and back, of which the device does one half and the host the other: whatever is not of the runs stays. */
+static void check_moves(struct tt_place *place, const struct tt_runs *runs, int64_t count, int64_t at, int64_t to)
+{
+    static struct mirror spread, packed;
+
+    mirror_fill(&spread, place, -1);
+    mirror_fill(&packed, place, 77);
+    TT_OK(place->dev->pack(place, QUEUE, runs, count, spread.device + at, packed.device + to));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    tt_runs_pack(runs, count, spread.host + at, packed.host + to);
+    ck_assert_mem_eq(packed.seen, packed.host, SPREAD);
+    mirror_fill(&spread, place, 55);
+    TT_OK(place->dev->unpack(place, QUEUE, runs, count, spread.device + at, packed.device + to));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    tt_runs_unpack(runs, count, spread.host + at, packed.host + to);
+    ck_assert_mem_eq(spread.seen, spread.host, SPREAD);
+}
+
+/* Runs that do not overlap, all numbers multiples of a word; some go backwards. Returns how far they reach. */
+static int64_t make_runs(struct tt_runs *runs, struct tt_run *run, int n, int word, uint64_t id)
+{
+    int64_t at = 0;
+
+    for (int i = 0; i < n; i++) {
+        const int64_t length = word * (1 + rand() % 5), rows = 1 + rand() % 4;
+        const int64_t stride = length + word * (rand() % 3);
+        const bool back = rand() % 4 == 0;
+
+        run[i] = (struct tt_run){back ? at + (rows - 1) * stride : at, length, rows, back ? -stride : stride, 0};
+        at += rows * stride + word * (rand() % 3);
+    }
+    *runs = (struct tt_runs){.nruns = n, .extent = at, .id = id};
+    tt_runs_sum(runs, run);
+    return at;
+}
+
+/* Every word size, one run, few and many, elements that follow each other or are shuffled, addresses that are aligned
+ * to the word and to no more. */
+static void check_all_moves(struct tt_place *place)
+{
+    static const int numbers[] = {1, 2, TT_FEW_RUNS, TT_FEW_RUNS + 1, MANY};
+    static struct tt_run run[MANY];
+    struct tt_runs runs;
+    uint64_t id = 0;
+
+    for (int word = 1; word <= 32; word *= 2)
+        for (int i = 0; i < 5; i++)
+            for (int count = 1; count < 4; count++) {
+                const int64_t extent = make_runs(&runs, run, numbers[i], word, ++id);
+
+                ck_assert_int_lt(extent * 4 + 2 * AROUND, SPREAD);
+                check_moves(place, &runs, count, AROUND + word, AROUND + word * 3);
+                runs.extent += word;
+                check_moves(place, &runs, count, AROUND, AROUND);
+                runs.extent = -runs.extent;
+                check_moves(place, &runs, count, SPREAD / 2, AROUND);
+            }
+}
+
+START_TEST(gaps_are_packed_on_the_device_as_on_the_host)
+{
+    struct tt_place *place = enter_place();
+
+    check_all_moves(place);
+    place->dev->leave(place);
+    tt_places_close();
+}
+END_TEST
+
+START_TEST(gaps_are_packed_without_kernels_too)
+{
+    struct tt_place *place = enter_place();
+    const struct simcuda_counters before = count();
+
+    ck_assert_int_eq(cu.inject("code:from=1"), 0);
+    check_all_moves(place);
+    ck_assert_uint_eq(count().launches, before.launches);
+    ck_assert(!place->dev->reduces(place, tt_cell_find(TT_TYPE_f32, TT_OP_sum)));
+}
+END_TEST
+
+/* A column of a matrix, and several elements of what is as regular: one launch, and nothing else. */
+START_TEST(a_vector_is_one_launch_and_no_upload)
+{
+    struct tt_place *place = enter_place();
+    struct tt_run run[MANY] = {{.at = 16, .length = 8, .n = 50, .stride = 400}};
+    struct tt_runs runs = {.nruns = 1, .extent = 8};
+    char *spread = place->dev->take(place, SPREAD), *packed = place->dev->take(place, SPREAD);
+    struct simcuda_counters before, after;
+
+    tt_runs_sum(&runs, run);
+    TT_OK(place->dev->pack(place, QUEUE, &runs, 3, spread, packed));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    before = count();
+    TT_OK(place->dev->pack(place, QUEUE, &runs, 3, spread, packed));
+    TT_OK(place->dev->unpack(place, QUEUE, &runs, 3, spread, packed));
+    after = count();
+    ck_assert_uint_eq(after.launches - before.launches, 2);
+    ck_assert_uint_eq(after.calls - before.calls, 2 + 1); /* one to find the kernel that unpacks */
+    make_runs(&runs, run, TT_FEW_RUNS, 4, 0);
+    before = count();
+    TT_OK(place->dev->pack(place, QUEUE, &runs, 3, spread, packed));
+    TT_OK(place->dev->pack(place, QUEUE, &runs, 0, spread, packed));
+    after = count();
+    ck_assert_uint_eq(after.launches - before.launches, 1);
+    ck_assert_uint_eq(after.copies[SIMCUDA_H2D], before.copies[SIMCUDA_H2D]);
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+}
+END_TEST
+
+/* Many runs go up once, whichever queue they are used in; where they may not have arrived, once more. */
+START_TEST(a_table_is_uploaded_once)
+{
+    struct tt_place *place = enter_place();
+    struct tt_run run[MANY];
+    struct tt_runs runs;
+    char *spread = place->dev->take(place, SPREAD), *packed = place->dev->take(place, SPREAD);
+    const unsigned long long before = count().copies[SIMCUDA_H2D];
+
+    make_runs(&runs, run, MANY, 4, 77);
+    ck_assert_int_eq(cu.inject("hold"), 0);
+    TT_OK(place->dev->pack(place, TT_WITHIN, &runs, 2, spread, packed));
+    TT_OK(place->dev->pack(place, TT_WITHIN, &runs, 1, spread, packed));
+    ck_assert_uint_eq(count().copies[SIMCUDA_H2D] - before, 1);
+    TT_OK(place->dev->pack(place, TT_UP, &runs, 2, spread, packed));
+    ck_assert_uint_eq(count().copies[SIMCUDA_H2D] - before, 2);
+    ck_assert_int_eq(cu.inject("release"), 0);
+    ck_assert_int_eq(wait_for(place, TT_WITHIN), 1);
+    ck_assert_int_eq(wait_for(place, TT_UP), 1);
+    TT_OK(place->dev->unpack(place, TT_DOWN, &runs, 2, spread, packed));
+    ck_assert_int_eq(wait_for(place, TT_DOWN), 1);
+    ck_assert_uint_eq(count().copies[SIMCUDA_H2D] - before, 2);
+    runs.id = 78;
+    TT_OK(place->dev->unpack(place, TT_DOWN, &runs, 2, spread, packed));
+    ck_assert_int_eq(wait_for(place, TT_DOWN), 1);
+    ck_assert_uint_eq(count().copies[SIMCUDA_H2D] - before, 3);
+}
+END_TEST
+
+/* Ever new datatypes: what is kept of them is bounded. */
+START_TEST(unused_tables_are_bounded)
+{
+    struct tt_place *place = enter_place();
+    struct tt_run run[MANY];
+    struct tt_runs runs;
+    char *spread = place->dev->take(place, SPREAD), *packed = place->dev->take(place, SPREAD);
+    unsigned long long allocs;
+
+    for (int i = 1; i <= 400; i++) {
+        make_runs(&runs, run, MANY, 4, (uint64_t)i);
+        TT_OK(place->dev->pack(place, QUEUE, &runs, 1, spread, packed));
+        ck_assert_int_eq(wait_for(place, QUEUE), 1);
+        allocs = i == 200 ? count().device_allocs + count().pinned_allocs : allocs;
+    }
+    ck_assert_uint_eq(count().device_allocs + count().pinned_allocs, allocs);
+    place->dev->leave(place);
+    tt_places_close();
+}
+END_TEST
+
+/* With kernels and without. Of the memory between the rows only addresses are used. */
+START_TEST(strides_and_offsets_are_64_bits_wide)
+{
+    struct tt_place *place = enter_place();
+    const int64_t stride = INT64_C(3) << 30;
+    struct tt_run run[2] = {{.at = stride / 2, .length = 12, .n = 2, .stride = stride},
+                            {.at = 64, .length = 4, .n = 1}};
+    struct tt_runs runs = {.nruns = 2, .extent = 0};
+    char *spread = device_memory((size_t)stride * 2), *packed = place->dev->take(place, 64), *seen = cu.alias(spread);
+
+    if (_i == 1)
+        ck_assert_int_eq(cu.inject("code:from=1"), 0);
+    tt_runs_sum(&runs, run);
+    ck_assert_int_eq(runs.high, stride / 2 + stride + 12);
+    memset(seen + stride / 2, 'a', 12);
+    memset(seen + stride / 2 + stride, 'b', 12);
+    memset(seen + 64, 'c', 4);
+    TT_OK(place->dev->pack(place, QUEUE, &runs, 1, spread, packed));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    ck_assert_mem_eq(cu.alias(packed), "aaaaaaaaaaaabbbbbbbbbbbbcccc", 28);
+}
+END_TEST
+
+/* Runs of an absolute datatype: two allocations, seen from no address at all. */
+START_TEST(runs_may_be_in_several_allocations)
+{
+    struct tt_place *place = enter_place();
+    char *a = device_memory(4096), *b = device_memory(4096), *packed = place->dev->take(place, 4096);
+    struct tt_run run[2] = {{.at = (int64_t)(uintptr_t)b, .length = 8, .n = 1},
+                            {.at = (int64_t)(uintptr_t)a + 8, .length = 8, .n = 1}};
+    struct tt_runs runs = {.nruns = 2};
+
+    tt_runs_sum(&runs, run);
+    memset(cu.alias(a), 'a', 4096);
+    memset(cu.alias(b), 'b', 4096);
+    TT_OK(place->dev->pack(place, QUEUE, &runs, 1, NULL, packed));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    ck_assert_mem_eq(cu.alias(packed), "bbbbbbbbaaaaaaaa", 16);
+}
+END_TEST
+
 /* ---- the host as a place, and the look ---- */
 
 START_TEST(the_host_is_a_place_like_any_other)
@@ -560,6 +781,13 @@ static TCase *everything(void)
     tcase_add_test(all, a_reduction_is_one_launch_and_equals_the_hosts);
     tcase_add_test(all, every_kernel_can_be_launched);
     tcase_add_test(all, a_misaligned_buffer_is_refused_before_it_breaks_the_context);
+    tcase_add_test(all, gaps_are_packed_on_the_device_as_on_the_host);
+    tcase_add_test(all, gaps_are_packed_without_kernels_too);
+    tcase_add_test(all, a_vector_is_one_launch_and_no_upload);
+    tcase_add_test(all, a_table_is_uploaded_once);
+    tcase_add_test(all, unused_tables_are_bounded);
+    tcase_add_loop_test(all, strides_and_offsets_are_64_bits_wide, 0, 2);
+    tcase_add_test(all, runs_may_be_in_several_allocations);
     tcase_add_test(all, the_host_is_a_place_like_any_other);
     tcase_add_test(all, the_look_says_that_it_is_simulated);
     return all;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What builders write and sealing makes of it: places, peers, scopes, lanes, fences, message numbers, totals, refusals;
  * and what the passes make of a sealed plan. Plans here are small enough to be checked step by step. */
-#include "coll/plan.h"
+#include "coll/whole.h"
 
 #include <check.h>
 #include <errno.h>
@@ -100,6 +100,49 @@ START_TEST(offsets_of_blocks)
     ck_assert_int_eq(tt_offset(&uneven, 2), 3);
     ck_assert_int_eq(tt_offset(&uneven, 3), 8);
     ck_assert_int_eq(tt_offset(&huge, 4), INT64_C(3) << 33);
+}
+END_TEST
+
+/* What is stated locally is no size to decide by. */
+START_TEST(sizes_that_all_ranks_know)
+{
+    const int64_t counts[] = {3, 0, 6};
+    struct tt_shape s = {.coll = TT_COLL_allgatherv, .size = 3, .counts = counts, .unit = 8};
+
+    ck_assert_int_eq(tt_shape_bytes(&s), 24);
+    for (int i = 0; i < 3; i++) {
+        s.coll = ((const enum tt_coll[]){TT_COLL_gatherv, TT_COLL_scatterv, TT_COLL_alltoallv})[i];
+        ck_assert_int_eq(tt_shape_bytes(&s), 0);
+    }
+}
+END_TEST
+
+/* Rank 1 of a whole alltoallv and gatherv: its own row and column, and no more of the others than it would know. */
+START_TEST(a_rank_sees_its_own_lengths)
+{
+    const int64_t all[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    struct tt_shape whole = {.coll = TT_COLL_alltoallv, .size = 3, .counts = all, .inplace = true};
+    int64_t room[3];
+    struct tt_shape own = tt_whole_part(&whole, 1, room);
+
+    ck_assert(own.inplace && !own.sends);
+    whole.inplace = false;
+    own = tt_whole_part(&whole, 1, room);
+    for (int r = 0; r < 3; r++) {
+        ck_assert_int_eq(tt_send_block(&own, r), 4 + r);
+        ck_assert_int_eq(tt_block(&own, r), 2 + 3 * r);
+    }
+    ck_assert_int_eq(tt_send_offset(&own, 2), 9);
+    ck_assert_int_eq(tt_offset(&own, 2), 7);
+    ck_assert_int_eq(tt_whole_elements(&whole, 1, SEND), 15);
+    ck_assert_int_eq(tt_whole_elements(&whole, 1, RECV), 15);
+    ck_assert_int_eq(tt_whole_elements(&whole, 2, RECV), 18);
+    whole.coll = TT_COLL_gatherv;
+    own = tt_whole_part(&whole, 1, room);
+    ck_assert_ptr_null(own.counts);
+    ck_assert_int_eq(own.count, 2);
+    own = tt_whole_part(&whole, 0, room);
+    ck_assert_int_eq(tt_offset(&own, 3), 6);
 }
 END_TEST
 
@@ -820,6 +863,7 @@ static Suite *suite(void)
     Suite *s = suite_create("plan");
 
     add_tests(s, "arithmetic", (const TTest *const[]){cuts_are_balanced, powers_and_remainders, offsets_of_blocks,
+                                                      sizes_that_all_ranks_know, a_rank_sees_its_own_lengths,
                                                      NULL});
     add_tests(s, "verbs", (const TTest *const[]){verbs_write_steps, a_sealed_plan_says_what_it_is,
                                                  steps_that_do_nothing_are_dropped, plans_grow,

@@ -213,6 +213,12 @@ static void prove_matrices(const struct tt_alg *alg, struct tt_shape s)
     }
 }
 
+/* Blocks are not cut, so all that their length can do is to be cut into messages of several parts. */
+static bool in_blocks(enum tt_coll coll)
+{
+    return tt_coll_traits(coll) & (TT_SEND_BLOCKS | TT_RECV_BLOCKS);
+}
+
 /* Where lengths are stated one by one in every call of the family. */
 static bool only_uneven(enum tt_coll coll)
 {
@@ -232,13 +238,17 @@ static void prove_algorithm(const struct tt_alg *alg)
     tally.algorithms++;
     for (int size = 1; size <= PROVE_MAX_RANKS; size++) {
         struct tt_shape s = {.coll = alg->coll, .size = size, .unit = 1, .reproducible = alg->canonical};
-        int64_t counts[] = {0, 1, size - 1, size, size + 1, PRIME};
-        const int n = only_uneven(s.coll) ? 0 : s.coll == TT_COLL_barrier ? 1 : distinct(counts, 6);
+        int64_t counts[] = {0, 1, size - 1, size, size + 1, PRIME}, blocks[] = {0, 1, 13};
+        const int64_t *count = in_blocks(s.coll) ? blocks : counts;
+        const int n = only_uneven(s.coll)         ? 0
+                      : s.coll == TT_COLL_barrier ? 1
+                      : in_blocks(s.coll)         ? 3
+                                                  : distinct(counts, 6);
 
         if (!(sizes_proved & UINT64_C(1) << (size - 1)))
             continue;
         for (int i = 0; i < n; i++) {
-            s.count = counts[i];
+            s.count = count[i];
             prove_roots(alg, s);
         }
         if (tt_coll_traits(s.coll) & (TT_COUNTS | TT_SEND_COUNTS | TT_RECV_COUNTS))

@@ -22,18 +22,22 @@ fail()
 flags="-I$srcdir -fmad=false"
 "$NVCC" $flags -arch=compute_75 -ptx "$srcdir/cuda/kernels.cu" -o "$work/ptx"
 
-# Per kernel: at least the two first sources and one more are loaded, and the result stored, 16 bytes at a time.
+# Per reduction: at least the two first sources and one more are loaded, and the result stored, 16 bytes at a time.
+# Movers of such words move them whole.
 awk '
     /\.entry/ { name = $0; sub(/.*\.entry */, "", name); sub(/\(.*/, "", name); loads[name] = stores[name] = 0 }
     /ld\.global\.v4\.u32/ { loads[name]++ }
     /st\.global\.v4\.u32/ { stores[name]++ }
-    END { for (name in loads) { n++; if (loads[name] < 3 || stores[name] < 1) print name, loads[name], stores[name] }
+    function wanted(name) { return name !~ /_(run|runs)_/ ? 3 : name ~ /_16$/ ? 1 : 0 }
+    END { for (name in loads) { n++; need = wanted(name)
+              if (loads[name] < need || (need && stores[name] < 1)) print name, loads[name], stores[name] }
           print n + 0 > counted }
 ' counted="$work/count" "$work/ptx" >"$work/narrow"
 [ ! -s "$work/narrow" ] || fail "no 16-byte path (kernel, loads, stores): $(cat "$work/narrow")"
 
 # The list of kernels, asked of the C preprocessor, is what nvcc must have made.
-printf '#include "cuda/kernels.h"\n#define NAME(op, type) @tt_##op##_##type\nTT_EACH_KERNEL(NAME)\n' |
+printf '#include "cuda/kernels.h"\n#define NAME(op, type) @tt_##op##_##type\nTT_EACH_KERNEL(NAME)
+#define MOVER(way, form, word) @tt_##way##_##form##_##word\nTT_EACH_MOVER(MOVER)\n' |
     ${CC:-cc} -I"$srcdir" -E -P - | tr '@' '\n' | grep -c '^tt_' >"$work/expected"
 cmp -s "$work/count" "$work/expected" ||
     fail "$(cat "$work/expected") kernels are listed, $(cat "$work/count") were made"

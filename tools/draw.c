@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tutti draw: the plans of all ranks as a picture. Nothing here knows any algorithm: what is drawn is what would run. */
+/* tutti draw: the plans of all ranks as a picture. Nothing here knows any algorithm: what is drawn is what would
+ * run. */
 #include "tools/draw.h"
 
 #include <errno.h>
@@ -100,8 +101,8 @@ static const struct tt_alg *settle(const struct argp_state *state, struct argume
     return alg;
 }
 
-/* Examples of lengths that differ: 2, 1, 3, 2, ... times count, and in an alltoallv, whose lengths are the same both ways
- * so that it can be in place, 1, 2, 3, 1, ... to ranks 0, 1, 2, 3, ..., shifted by one from rank to rank. */
+/* Examples of lengths that differ: 2, 1, 3, 2, ... times count, and in an alltoallv, whose lengths are the same both
+ * ways so that it can be in place, 1, 2, 3, 1, ... to ranks 0, 1, 2, 3, ..., shifted by one from rank to rank. */
 static void choose_lengths(struct arguments *a)
 {
     struct tt_shape *s = &a->shape;

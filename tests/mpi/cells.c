@@ -343,6 +343,50 @@ static int fold(const struct type *t, MPI_Op op, const char *send, char *want)
     return error;
 }
 
+/* ---- the same cells by MPI_Reduce_local, each operand in each memory ---- */
+
+/* Would the MPI below do it, and die of it? */
+static bool kills(const struct type *t, enum memory from, enum memory to)
+{
+    const bool half = (t->domain == TT_DOMAIN_floating || t->domain == TT_DOMAIN_brain) && t->size == 2;
+
+    return from < MANAGED && to < MANAGED && (half || t->domain == TT_DOMAIN_extended_int);
+}
+
+static void try_local_in(enum memory from, enum memory to, const struct type *t, MPI_Op op, const char *in,
+                         const char *inout, const char *want)
+{
+    const size_t bytes = (size_t)t->extent * LENGTH, shift = (size_t)t->extent * SHIFT;
+    struct region *a = &regions[from][0], *b = &regions[to][1];
+    char got[MAX_EXTENT * LENGTH];
+
+    region_set(a, shift, in, bytes);
+    region_set(b, shift, inout, bytes);
+    test_success(MPI_Reduce_local(a->at, b->at, LENGTH, t->handle, op));
+    test_check(region_holds(a, in), "the first operand, or bytes around it, were written");
+    test_check(region_get(b, got), "bytes around the second operand were written");
+    compare(t, want, got);
+}
+
+static void try_local(const struct type *t, MPI_Op op, const char *op_name, const char *in, uint64_t key)
+{
+    char inout[MAX_EXTENT * LENGTH], want[MAX_EXTENT * LENGTH];
+
+    fill(t, op_name, inout, key);
+    memcpy(want, inout, sizeof want);
+    if (fold_two(t, op, in, want) != MPI_SUCCESS)
+        return;
+    for (int from = 0; from < NMEMORIES; from++)
+        for (int to = 0; to < NMEMORIES; to++) {
+            if (!memory_exists((enum memory)from) || !memory_exists((enum memory)to) ||
+                kills(t, (enum memory)from, (enum memory)to))
+                continue;
+            test_now("reduce_local of %s, %s, %s and %s memory", t->name, op_name, memory_names[from],
+                     memory_names[to]);
+            try_local_in((enum memory)from, (enum memory)to, t, op, in, inout, want);
+        }
+}
+
 static int cells, refused;
 
 static void try_cell(const struct type *t, MPI_Op op, const char *op_name)
@@ -353,6 +397,7 @@ static void try_cell(const struct type *t, MPI_Op op, const char *op_name)
     fill(t, op_name, send, (uint64_t)test_rank * 100000 + (uint64_t)cells * 1000);
     test_now("the MPI below: %s, %s", t->name, op_name);
     cells++;
+    try_local(t, op, op_name, send, (uint64_t)test_rank * 100000 + (uint64_t)cells * 1000 + 500);
     error = fold(t, op, send, want);
     if (error != MPI_SUCCESS) { /* it lacks what the standard has: then the host's own result is the measure */
         refused++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* TUTTI_REPRODUCIBLE=1: the bits of a reduction's result are a function of the number of ranks and of the operands, and
- * of nothing else. The function is written down here once more, and every reduction is held to it at every element:
- * whatever the count, so that two vectors reduced at once are what they are apart; whatever the root, in place or
- * not, on host and GPU; and allreduce, reduce and reduce_scatter are held to the same. Numbers are such that another order
+/* TUTTI_REPRODUCIBLE=1: the bits of a reduction's result are a function of the number of ranks and of the operands,
+ * and of nothing else. The function is written down here once more, and every reduction is held to it at every element:
+ * whatever the count, so that two vectors reduced at once are what they are apart; whatever the root, in place or not,
+ * on host and GPU; and allreduce, reduce and reduce_scatter are held to the same. Numbers are such that another order
  * would show, which is shown. */
 #include "tests/mpi/harness.h"
 
@@ -12,7 +12,8 @@
 
 /* ---- what the result must be ---- */
 
-/* Element i of a rank's vector: of much the same magnitude and with no bit to spare, so that nearly every sum is rounded. */
+/* Element i of a rank's vector: of much the same magnitude and with no bit to spare, so that nearly every sum is
+ * rounded. */
 static double part_of(int rank, size_t i)
 {
     const uint64_t r = test_random(((uint64_t)rank << 40) + i);

@@ -33,6 +33,7 @@ export TUTTI_SIM_GPUS=2 TUTTI_MPI_CUDA=no
 export LD_LIBRARY_PATH="$SIM${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
 failed=0
+first= # preloaded before Tutti
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 
@@ -45,7 +46,7 @@ fail()
 # launch RANKS PRELOAD PROGRAM [ARGUMENT...]: its output goes to $output, its status to $status
 launch()
 {
-    ranks=$1 preload=$LIBRARY:$PROGRAMS/yield.so${2:+:$PROGRAMS/$2} program=$PROGRAMS/$3
+    ranks=$1 preload=$first$LIBRARY:$PROGRAMS/yield.so${2:+:$PROGRAMS/$2} program=$PROGRAMS/$3
     shift 3
     timeout -k 5 "$PATIENCE" "$MPIEXEC" $oversubscribe -n "$ranks" env LD_PRELOAD="$preload" "$program" "$@" \
         >"$output" 2>&1
@@ -96,6 +97,13 @@ run_requests()
 run_threads() { passes 3 "" threads; }
 run_flavours() { passes 7 "" flavours; }
 run_cells() { passes 4 "" cells; }
+run_p2p()
+{
+    passes 2 "" p2p
+    passes 2 "" p2p_requests
+    passes 2 "" p2p_requests wait
+}
+run_reduce_local() { passes 1 "" reduce_local; }
 run_types() { passes 5 "" types; }
 run_errors() { passes 2 "" errors; }
 run_faults()
@@ -116,6 +124,14 @@ run_reproducible()
 {
     passes 7 "" reproducible
     passes 4 "" reproducible
+}
+run_gaps()
+{
+    passes 3 "" gaps
+    passes 4 "" gaps
+    TUTTI_SIM_GPUS=0
+    passes 3 "" gaps
+    TUTTI_SIM_GPUS=2
 }
 run_worlds()
 {
@@ -186,6 +202,49 @@ run_settings()
     [ $status -eq 0 ] || fail "TUTTI=off: exit status $status"
 }
 
+run_fortran()
+{
+    if [ ! -x "$PROGRAMS/fortran_f08" ]; then
+        echo "fortran: not tested: configure found no Fortran compiler for this MPI"
+        return
+    fi
+    fortran_names
+    first=$PROGRAMS/fortran_counts.so:
+    passes 3 "" fortran_mpif
+    passes 3 "" fortran_mpi
+    passes 3 "" fortran_f08
+    first=
+}
+
+# symbols FILE [OPTION]: the names of its dynamic symbols
+symbols()
+{
+    nm -D ${2:-} "$1" | sed 's/@.*//; s/.* //'
+}
+
+# Every C function that the library replaces is replaced for Fortran, too, where the MPI's Fortran goes past it.
+fortran_names()
+{
+    echo "fortran: nothing goes past Tutti"
+    for theirs in $(ldd "$PROGRAMS/fortran_f08" | sed -n 's/.* => \(.*lib\(mpichfort\|mpi_mpifh\|mpi_usempif08\).so[^ ]*\).*/\1/p'); do
+        symbols "$theirs" >"$output.theirs"
+        symbols "$LIBRARY" --defined-only >"$output.ours"
+        [ -s "$output.theirs" ] && grep -q '^MPI_Wait$' "$output.ours" || fail "nm tells no names"
+        for call in $(sed -n 's/^MPI_//p' "$output.ours"); do
+            id=$(echo "$call" | tr '[:upper:]' '[:lower:]') names=
+            case $theirs in
+            *mpichfort*) grep -q "^PMPI_$call\$" "$output.theirs" && names=mpi_${id}_f08_ ;;
+            *mpifh*) grep -q "^mpi_${id}_\$" "$output.theirs" && names="mpi_${id}_ ompi_${id}_f" ;;
+            *f08*) grep -q "^pmpi_${id}_\$" "$output.theirs" && names=mpi_${id}_f08_ ;;
+            esac
+            for name in $names; do
+                grep -q "^$name\$" "$output.ours" || fail "MPI_$call has no $name: coll/fortran.def lacks a row"
+            done
+        done
+    done
+    rm -f "$output.theirs" "$output.ours"
+}
+
 # The library may be preloaded into anything.
 run_harmless()
 {
@@ -198,7 +257,8 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings nocuda ends errors faults costs worlds cells types requests threads flavours reproducible collectives}; do
+for name in ${*:-harmless settings nocuda ends fortran errors faults costs reproducible gaps worlds cells reduce_local types \
+    p2p requests threads flavours collectives}; do
     "run_$name"
 done
 [ $failed -eq 0 ] && exit 0

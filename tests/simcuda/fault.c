@@ -17,6 +17,7 @@ static const struct {
     {"pinned", "after", offsetof(struct fault, pinned), -1},
     {"oom", "from", offsetof(struct fault, oom_from), -1},
     {"pinned", "from", offsetof(struct fault, pinned_from), -1},
+    {"code", "from", offsetof(struct fault, code_from), -1},
     {"sticky", "after", offsetof(struct fault, sticky), -1},
     {"lost", "after", offsetof(struct fault, lost), -1},
     {"delay", "us", offsetof(struct fault, delay_us), -1},
@@ -65,8 +66,8 @@ static int inject(const char *spec)
     for (const char *text = spec, *end;; text = end + 1) {
         end = strchrnul(text, ';');
         if (!parse_part(text, end, &fault)) {
-            sim_say("fault \"%.*s\" is none of oom:after=N oom:from=N pinned:after=N pinned:from=N sticky:after=N lost:after=N delay:us=N hold "
-                    "release", (int)(end - text), text);
+            sim_say("fault \"%.*s\" is none of oom:after=N oom:from=N pinned:after=N pinned:from=N code:from=N "
+                    "sticky:after=N lost:after=N delay:us=N hold release", (int)(end - text), text);
             return -1;
         }
         if (!*end)

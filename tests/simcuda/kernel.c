@@ -106,6 +106,8 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
 
     if (!error && (!module || !image))
         error = CUDA_ERROR_INVALID_VALUE;
+    if (!error && sim_fault_lasts(&sim.fault.code_from))
+        error = CUDA_ERROR_NO_BINARY_FOR_GPU;
     if (!error && !(m = calloc(1, sizeof *m)))
         error = CUDA_ERROR_OUT_OF_MEMORY;
     if (!error) {
@@ -167,6 +169,15 @@ static bool translate(uint64_t *word, size_t bytes, const struct CUctx_st *ctx)
     return true;
 }
 
+static bool translate_stretch(uint64_t *word, const struct stretch *s, const struct CUctx_st *ctx)
+{
+    uint64_t last = *word + s->bytes - 1;
+
+    if (!s->ends)
+        return translate(word, s->bytes, ctx);
+    return sim_in_range(*word) == sim_in_range(last) && translate(&last, 1, ctx) && translate(word, 1, ctx);
+}
+
 /* Is there memory of the host at that address? */
 static bool mapped(uint64_t address)
 {
@@ -187,13 +198,13 @@ static bool translate_guess(uint64_t *word, const struct CUctx_st *ctx)
 static bool translate_param(const struct kernel *k, void *param, const struct CUctx_st *ctx)
 {
     uint64_t *words = param;
-    size_t bytes = 1;
-    const size_t known = k->pointers ? k->pointers(param, &bytes) : 0;
+    struct stretch stretches[MAX_POINTERS] = {{0, false}};
+    const size_t known = k->pointers ? k->pointers(param, stretches) : 0;
 
     if (known > k->bytes / sizeof *words)
         return false;
     for (size_t i = 0; i < known; i++)
-        if (bytes && !translate(&words[i], bytes, ctx))
+        if (stretches[i].bytes && !translate_stretch(&words[i], &stretches[i], ctx))
             return false;
     for (size_t i = 0; !k->pointers && i < k->bytes / sizeof *words; i++)
         if (!translate_guess(&words[i], ctx))

@@ -14,18 +14,42 @@
         (void)where; /* the kernel sees it as threadIdx and its kin */                                                 \
         tt_##op##_##type(*(const struct tt_kernel_args *)param);                                                       \
     }                                                                                                                  \
-    static unsigned reach_##op##_##type(const void *param, size_t *bytes)                                              \
+    static unsigned reach_##op##_##type(const void *param, struct stretch *stretches)                                  \
     {                                                                                                                  \
         const struct tt_kernel_args *args = param;                                                                     \
                                                                                                                        \
-        *bytes = args->n * sizeof(tt_elem_##type);                                                                     \
+        for (int i = 0; i < 1 + args->k; i++)                                                                          \
+            stretches[i].bytes = args->n * sizeof(tt_elem_##type);                                                     \
         return 1 + (unsigned)args->k;                                                                                  \
     }
 TT_EACH_KERNEL(KERNEL)
 
+#define MOVER(way, form, word)                                                                                         \
+    void tt_##way##_##form##_##word(struct tt_mover_args args);                                                        \
+    static void play_##way##_##form##_##word(const void *param, const struct simcuda_where *where)                     \
+    {                                                                                                                  \
+        (void)where;                                                                                                   \
+        tt_##way##_##form##_##word(*(const struct tt_mover_args *)param);                                              \
+    }
+TT_EACH_MOVER(MOVER)
+
+/* An absolute datatype may have its runs in several allocations. */
+static unsigned reach_of_mover(const void *param, struct stretch *stretches)
+{
+    const struct tt_mover_args *args = param;
+
+    stretches[0] = (struct stretch){(size_t)args->span, true};
+    stretches[1].bytes = (size_t)(args->count * args->size);
+    stretches[2].bytes = args->table ? (size_t)args->nruns * sizeof args->table[0] : 0;
+    return 3;
+}
+
 static const struct kernel kernels[] = {
 #define ROW(op, type) {"tt_" #op "_" #type, sizeof(struct tt_kernel_args), play_##op##_##type, reach_##op##_##type},
     TT_EACH_KERNEL(ROW)
+#define MOVER_ROW(way, form, word)                                                                                     \
+    {"tt_" #way "_" #form "_" #word, sizeof(struct tt_mover_args), play_##way##_##form##_##word, reach_of_mover},
+    TT_EACH_MOVER(MOVER_ROW)
 };
 
 const struct kernel *sim_kernel_built_in(const char *name)

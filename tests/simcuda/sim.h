@@ -201,12 +201,20 @@ CUresult sim_import(const void *handle, struct span *span);
 
 /* ---- kernels ---- */
 
+/* bytes from a pointer on: all in one piece of memory; or only its ends are touched for certain, and there may be
+ * another piece between them. */
+struct stretch {
+    size_t bytes;
+    bool ends;
+};
+enum { MAX_POINTERS = 16 };
+
 struct kernel {
     const char *name;
     size_t bytes;         /* of its parameter */
     simcuda_kernel *code;
-    /* Leading pointers of the parameter, and the bytes it touches behind each; NULL: not known. */
-    unsigned (*pointers)(const void *param, size_t *bytes);
+    /* Leading pointers of the parameter, at most MAX_POINTERS, and what it touches behind each; NULL: not known. */
+    unsigned (*pointers)(const void *param, struct stretch *stretches);
 };
 
 const struct kernel *sim_kernel_find(const char *name);
@@ -218,7 +226,7 @@ enum need { NEED_NOTHING, NEED_INIT, NEED_CONTEXT };
 
 struct fault {
     unsigned long oom, pinned, sticky, lost; /* countdowns; 0: off */
-    unsigned long oom_from, pinned_from;     /* the same, but once they are over it stays so */
+    unsigned long oom_from, pinned_from, code_from; /* the same, but once they are over it stays so */
     unsigned long delay_us;
     bool hold;
 };

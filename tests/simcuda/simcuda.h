@@ -44,6 +44,7 @@ void *simcuda_alias(const void *device_ptr);
  *   oom:after=N     the N-th allocation of device memory from now fails, once
  *   pinned:after=N  the N-th allocation or registration of pinned memory fails, once
  *   oom:from=N, pinned:from=N  the N-th and all later ones fail
+ *   code:from=N     the N-th and all later modules hold no code for the device
  *   sticky:after=N  the N-th copy, fill or launch from now breaks its context: CUDA_ERROR_ILLEGAL_ADDRESS ever after
  *   lost:after=N    at the N-th copy, fill or launch its context is destroyed, with all its memory
  *   delay:us=N      as TUTTI_SIM_DELAY_US

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Probes: no buffer, but places where a program waits, or looks again and again, while nonblocking collectives are to
+ * move on. */
+#include "coll/error.h"
+#include "coll/exec.h"
+#include "coll/request.h"
+
+#define TT_PUBLIC __attribute__((visibility("default")))
+
+struct probe {
+    int source, tag;
+    MPI_Comm comm;
+    MPI_Message *message; /* NULL: not matched */
+    MPI_Status *status;
+    int flag, error;
+};
+
+static bool found(void *what)
+{
+    struct probe *p = what;
+
+    tt_progress();
+    p->error = p->message ? PMPI_Improbe(p->source, p->tag, p->comm, &p->flag, p->message, p->status)
+                          : PMPI_Iprobe(p->source, p->tag, p->comm, &p->flag, p->status);
+    return p->flag || p->error != MPI_SUCCESS;
+}
+
+static int wait_for(struct probe p)
+{
+    tt_wait(found, &p);
+    return p.error;
+}
+
+static bool passes_through(void)
+{
+    return tt_inside || !tt_has_business();
+}
+
+static void progress(void)
+{
+    if (!tt_inside)
+        tt_progress();
+}
+
+TT_PUBLIC int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    return passes_through() ? PMPI_Probe(source, tag, comm, status)
+                            : wait_for((struct probe){source, tag, comm, .status = status});
+}
+
+TT_PUBLIC int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+{
+    return passes_through() ? PMPI_Mprobe(source, tag, comm, message, status)
+                            : wait_for((struct probe){source, tag, comm, .message = message, .status = status});
+}
+
+TT_PUBLIC int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+{
+    progress();
+    return PMPI_Iprobe(source, tag, comm, flag, status);
+}
+
+TT_PUBLIC int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
+{
+    progress();
+    return PMPI_Improbe(source, tag, comm, flag, message, status);
+}
