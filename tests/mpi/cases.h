@@ -31,6 +31,7 @@ struct group {
     MPI_Comm comm;
     int rank, size;
     const char *topology; /* or "" */
+    bool narrow;          /* Cartesian, and so short that both neighbours in a dimension are one rank */
     bool lopsided;        /* some rank has not as many sources as destinations */
     int nsources, ndestinations;
     int sources[CASE_BLOCKS], destinations[CASE_BLOCKS]; /* the neighbours; some may be MPI_PROC_NULL */
@@ -118,6 +119,9 @@ static inline bool has(const struct test_case *t, unsigned trait)
  * out, some other way? Then there is no case. The same on all ranks. */
 bool case_breaks_native(const struct test_case *t);
 bool case_can_be_asked(const struct test_case *t);
+
+/* Does it fail where the blocking call does not? */
+bool case_breaks_nonblocking(const struct test_case *t);
 
 /* The sides and their bytes; new bytes for the same sides with another key. */
 void case_arrange(struct test_case *t);

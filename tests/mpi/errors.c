@@ -263,12 +263,18 @@ static bool in_place(const struct fault *f)
     return f->commit == receive_in_place || f->commit == send_in_place;
 }
 
+/* MPIs do not agree on the class. */
+static bool differs(const struct fault *f)
+{
+    return f->commit == null_type || f->commit == no_counts || f->commit == no_topology;
+}
+
 /* The other buffer is on the device, so that Tutti is needed; the MPI below must not get to see it. */
 static void try_on_device(const struct row *row, const struct fault *f, MPI_Comm comm)
 {
     const struct tt_call host = call_of(row, f, comm, false, HOST, HOST);
     const bool survives = native_survives(row->theirs, &host);
-    const bool comparable = !f->alias && !in_place(f) && f->commit != null_type && survives;
+    const bool comparable = !f->alias && !in_place(f) && !differs(f) && survives;
     const int theirs = comparable ? class_of(row->theirs(&host)) : MPI_SUCCESS;
     const struct tt_call c = call_of(row, f, comm, false, DEVICE, DEVICE);
     int ours;

@@ -136,7 +136,7 @@ static void choose_op(struct op *o, const struct group groups[], int ngroups, ui
     o->to = pattern->of(t->group->rank, RECV_SIDE, t->key);
     o->algorithm = some_algorithm(t->row, key);
     o->request = MPI_REQUEST_NULL;
-    if (case_breaks_native(t)) /* which may be what Tutti chooses */
+    if (case_breaks_nonblocking(t)) /* which may be what Tutti chooses */
         choose_op(o, groups, ngroups, key);
 }
 

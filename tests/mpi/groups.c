@@ -41,6 +41,7 @@ static struct group ring(const struct group *g)
     PMPI_Cart_create(g->comm, 1, &g->size, &periodic, 0, &comm);
     made = group_of(comm);
     made.topology = "ring";
+    made.narrow = g->size <= 2;
     made.nsources = made.ndestinations = 2;
     PMPI_Cart_shift(comm, 0, 1, &made.sources[0], &made.sources[1]);
     PMPI_Cart_shift(comm, 0, 1, &made.destinations[0], &made.destinations[1]);
@@ -59,6 +60,7 @@ static struct group grid(const struct group *g)
     PMPI_Cart_create(g->comm, 2, dims, periodic, 0, &comm);
     made = group_of(comm);
     made.topology = "grid";
+    made.narrow = dims[1] <= 2;
     made.nsources = made.ndestinations = 4;
     for (int d = 0; d < 2; d++) {
         PMPI_Cart_shift(comm, d, 1, &made.sources[2 * d], &made.sources[2 * d + 1]);
@@ -133,7 +135,7 @@ static struct group adjacent(const struct group *g)
     for (int j = 0; j < g->size; j++)
         for (int k = edges_between(g, g->rank, j); k > 0; k--)
             destinations[out++] = j;
-    PMPI_Dist_graph_create_adjacent(g->comm, in, sources, MPI_UNWEIGHTED, out, destinations, MPI_UNWEIGHTED,
+    PMPI_Dist_graph_create_adjacent(g->comm, in, sources, no_weights, out, destinations, no_weights,
                                     MPI_INFO_NULL, 0, &comm);
     return distributed(comm, "distributed graph");
 }
@@ -152,7 +154,7 @@ static struct group told(const struct group *g)
             for (int k = edges_between(g, j, i); k > 0; k--, degrees[i]++)
                 destinations[n++] = j;
     }
-    PMPI_Dist_graph_create(g->comm, tells, sources, degrees, destinations, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    PMPI_Dist_graph_create(g->comm, tells, sources, degrees, destinations, no_weights, MPI_INFO_NULL, 0, &comm);
     return distributed(comm, "distributed graph that rank 0 tells");
 }
 
@@ -161,7 +163,7 @@ static struct group nobody(const struct group *g)
     int none[1] = {0};
     MPI_Comm comm;
 
-    PMPI_Dist_graph_create_adjacent(g->comm, 0, none, MPI_UNWEIGHTED, 0, none, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    PMPI_Dist_graph_create_adjacent(g->comm, 0, none, no_weights, 0, none, no_weights, MPI_INFO_NULL, 0, &comm);
     return distributed(comm, "graph without an edge");
 }
 

@@ -19,7 +19,9 @@
 enum { GUARD = 192, ALIGN = 256, GUARD_BYTE = 0xA5, MAX_SAID = 20, CUDA_MEMCPY_DEFAULT = 4, CUDA_ATTACH_GLOBAL = 1 };
 
 int test_rank, test_size, test_gpus;
+bool test_open_mpi;
 MPI_Status *const no_statuses = MPI_STATUSES_IGNORE;
+int *const no_weights = MPI_UNWEIGHTED;
 struct simulator simulator;
 static uint64_t seed;
 static atomic_long checks, failures;
@@ -148,6 +150,15 @@ static void find_gpus(void)
     find_simulator();
 }
 
+static void find_mpi(void)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+
+    PMPI_Get_library_version(version, &length);
+    test_open_mpi = strncmp(version, "Open MPI", 8) == 0;
+}
+
 static void choose_seed(void)
 {
     const char *given = getenv("TUTTI_TEST_SEED");
@@ -169,6 +180,7 @@ static void after_init(const char *name)
     PMPI_Comm_size(MPI_COMM_WORLD, &test_size);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    find_mpi();
     choose_seed();
     find_gpus();
     if (test_rank == 0)

@@ -16,7 +16,11 @@
 extern int test_rank, test_size; /* of MPI_COMM_WORLD */
 extern int test_gpus;            /* visible to this process; 0: every test is on host memory */
 
-extern MPI_Status *const no_statuses; /* MPI_STATUSES_IGNORE, which gcc takes for an array that is too short */
+extern bool test_open_mpi;            /* the MPI below is Open MPI */
+
+/* MPI_STATUSES_IGNORE and MPI_UNWEIGHTED, which gcc takes for arrays that are too short. */
+extern MPI_Status *const no_statuses;
+extern int *const no_weights;
 
 /* MPI_Init, the GPU of this rank, and MPI_ERRORS_RETURN on MPI_COMM_WORLD and MPI_COMM_SELF. seconds: until the
  * watchdog bites. */

@@ -147,6 +147,42 @@ run_nocuda()
     TUTTI_SIM_GPUS=2
 }
 
+# ends MODE: exit status 0, and nothing but what should be said
+ends()
+{
+    before=$(date +%s)
+    launch 2 "" ends "$1"
+    echo "ends $1: exit status $status, $(($(date +%s) - before)) s"
+    [ $status -eq 0 ] || { head -40 "$output"; fail "ends $1"; }
+    says "all as it should be"
+}
+
+# as_without MODE: the exit status that there is without Tutti, and no signal that is not there then
+as_without()
+{
+    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 2 "$PROGRAMS/ends" "$1" >"$output" 2>&1
+    plain=$?
+    signals=$(grep -ci -e signal -e segmentation "$output")
+    launch 2 "" ends "$1"
+    echo "ends $1: exit status $status, without Tutti $plain"
+    [ $status -eq $plain ] && [ "$(grep -ci -e signal -e segmentation "$output")" -eq "$signals" ] ||
+        { head -40 "$output"; fail "ends $1 in another way than without Tutti"; }
+}
+
+run_ends()
+{
+    ends reset
+    ends callbacks
+    ends fork
+    as_without exit
+    as_without exit3
+    launch 2 "" local "$PROGRAMS/module.so"
+    [ $status -eq 0 ] || { head -40 "$output"; fail "a module that uses MPI: exit status $status"; }
+    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 2 "$PROGRAMS/local" "$PROGRAMS/module_linked.so" >"$output" 2>&1 ||
+        { head -40 "$output"; fail "a module that is linked with Tutti"; }
+    says "all as it should be"
+}
+
 run_settings()
 {
     echo "settings: errors at MPI_Init, not hangs later"
@@ -222,7 +258,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings nocuda fortran errors faults costs reproducible gaps worlds cells reduce_local types \
+for name in ${*:-harmless settings nocuda ends fortran errors faults costs reproducible gaps worlds cells reduce_local types \
     p2p requests threads flavours collectives}; do
     "run_$name"
 done

@@ -45,7 +45,7 @@ static void choose_case(const struct worker *w, struct test_case *t, uint64_t *k
     t->inplace = has(t, TT_INPLACE_ALL | TT_INPLACE_ROOT) && choose(key, 3) == 0;
     t->nonsense = choose(key, 2);
     t->key = *key;
-    if (case_breaks_native(t))
+    if (case_breaks_nonblocking(t))
         choose_case(w, t, key);
 }
 
