@@ -180,12 +180,19 @@ static struct tt_job *place_job(struct tt_memo *memo, struct tt_job *keep)
     return keep;
 }
 
-/* What the MPI below does alone: a blocking call is begun like a nonblocking one all the same, so that what else is
- * under way moves on, and so that it is matched by the same on every rank. */
+/* Is the blocking call of the MPI below to be used? A blocking call is begun like a nonblocking one where it can be, so
+ * that what else is under way moves on; on every rank, since the two do not match. But not among neighbours: where two
+ * are neighbours twice over, as around a grid of two, Open MPI 4.1's nonblocking calls swap what passes between them. */
+static bool is_at_once(const struct tt_job *job, enum tt_flavour flavour)
+{
+    const bool alone = job->comm->size == 1 && !job->comm->inter;
+
+    return flavour == TT_BLOCKING && (alone || (job->row->traits & TT_NEIGHBOURS));
+}
+
 static bool may_pass(const struct tt_job *job, enum tt_flavour flavour)
 {
-    return !tt_job_touches_device(job) &&
-           (flavour == TT_NONBLOCKING || (flavour == TT_BLOCKING && job->comm->size == 1 && !job->comm->inter));
+    return !tt_job_touches_device(job) && (flavour == TT_NONBLOCKING || is_at_once(job, flavour));
 }
 
 static enum tt_begun begin_native(struct tt_memo *memo, enum tt_flavour flavour, const char *fault, struct tt_job *keep,
@@ -198,7 +205,7 @@ static enum tt_begun begin_native(struct tt_memo *memo, enum tt_flavour flavour,
     if (may_pass(&memo->job, flavour))
         return TT_PASS;
     job = place_job(memo, keep);
-    if (tt_task_native(task, job) == 0)
+    if (tt_task_native(task, job, is_at_once(job, flavour)) == 0)
         return TT_BEGUN;
     *error = tt_task_end(task);
     return TT_REFUSED;

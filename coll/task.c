@@ -40,12 +40,12 @@ void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, 
         tt_bind_plan(&t->bound, job, plan, t->why, sizeof t->why);
 }
 
-int tt_task_native(struct tt_task *t, struct tt_job *job)
+int tt_task_native(struct tt_task *t, struct tt_job *job, bool at_once)
 {
     open_task(t, job, NULL);
     if (tt_bind_native(&t->bound, job, t->why, sizeof t->why))
         return TT_TASK_FAILED;
-    t->error = tt_start_native(&t->bound.native, &t->native);
+    t->error = at_once ? tt_call_native(&t->bound.native) : tt_start_native(&t->bound.native, &t->native);
     return 0;
 }
 

@@ -25,9 +25,9 @@ enum { TT_TASK_FAILED = -1 };
 void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, struct tt_plan *plan,
                   const char *fault);
 
-/* The MPI below starts, on stand-ins for what is on a device. 0, or TT_TASK_FAILED with t->why, nothing having been
- * sent; tt_task_end is due in both cases. */
-int tt_task_native(struct tt_task *t, struct tt_job *job);
+/* The MPI below starts, on stand-ins for what is on a device; at_once: by its blocking call, so that it has also ended.
+ * 0, or TT_TASK_FAILED with t->why, nothing having been sent; tt_task_end is due in both cases. */
+int tt_task_native(struct tt_task *t, struct tt_job *job, bool at_once);
 
 /* Around polls: makes the context of the task's GPU current, and the caller's again. */
 bool tt_task_enter(struct tt_task *t);
