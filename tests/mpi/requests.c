@@ -705,8 +705,33 @@ static void try_stay(const struct stay *stay, enum memory memory)
     PMPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* With TUTTI_PROGRESS=thread the others need not wait until rank 0 makes a call at all. */
+static void try_no_call(enum memory memory)
+{
+    const struct sum s = sum_in(memory, NUMBERS);
+    struct timespec begun;
+    MPI_Request request;
+    double took, longest = 0;
+
+    test_now("a sum under way while rank 0 makes no call, TUTTI_PROGRESS=thread, %s memory", memory_names[memory]);
+    test_pin("allreduce", "ring");
+    PMPI_Barrier(MPI_COMM_WORLD);
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    sum_start(&s, MPI_COMM_WORLD, &request);
+    if (test_rank == 0)
+        usleep(4000 * LATE_MS);
+    test_success(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    took = test_rank ? ms_since(&begun) : 0;
+    sum_check(&s);
+    test_pin("allreduce", NULL);
+    PMPI_Allreduce(&took, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    test_check(longest < 4 * LATE_MS, "the others waited for %g ms, and rank 0 for %d", longest, 4 * LATE_MS);
+}
+
 static void run_progress(void)
 {
+    const char *progress = getenv("TUTTI_PROGRESS");
+
     PMPI_Comm_dup(MPI_COMM_WORLD, &elsewhere);
     PMPI_Comm_set_errhandler(elsewhere, MPI_ERRORS_RETURN);
     test_set("TUTTI_CHUNK", "1K"); /* many messages, so that much is left to do */
@@ -715,6 +740,8 @@ static void run_progress(void)
     for (int m = 0; m < memories(); m++)
         for (size_t i = 0; i < sizeof stays / sizeof *stays; i++)
             try_stay(&stays[i], memory_of(m));
+    for (int m = 0; m < memories() && progress && strcmp(progress, "thread") == 0; m++)
+        try_no_call(memory_of(m));
     MPI_Comm_free(&elsewhere);
 }
 
