@@ -153,29 +153,43 @@ static void try_freed(enum memory memory, bool first, bool own_op)
     sum_check(&s);
 }
 
-/* A type with gaps on both sides of a call that moves data. */
+/* Every other of n ints. */
+static MPI_Datatype every_other(int n)
+{
+    MPI_Datatype bare, made;
+
+    PMPI_Type_vector(n / 2, 1, 2, MPI_INT, &bare);
+    PMPI_Type_create_resized(bare, 0, n * (MPI_Aint)sizeof(int), &made);
+    PMPI_Type_free(&bare);
+    PMPI_Type_commit(&made);
+    return made;
+}
+
+/* Types with gaps on both sides of a call that moves data; another type may then get the same handle. */
 static void try_freed_type(enum memory memory)
 {
     struct region *send = &regions[memory][SEND_SIDE], *recv = &regions[memory][RECV_SIDE];
     static int numbers[200 * MAX_RANKS], got[200 * MAX_RANKS];
+    MPI_Datatype type = every_other(200), others[8];
     MPI_Request request;
-    MPI_Datatype type;
     int wrong = 0;
 
-    test_now("Iallgather of a vector that is freed at once, %s memory", memory_names[memory]);
+    test_now("Iallgather of types that are freed at once, %s memory", memory_names[memory]);
     for (int i = 0; i < 200 * test_size; i++)
         numbers[i] = test_rank * 1000 + i;
     region_set(send, 0, numbers, sizeof *numbers * 200);
     region_set(recv, 0, numbers, sizeof *numbers * (size_t)(200 * test_size));
-    PMPI_Type_vector(100, 1, 2, MPI_INT, &type);
-    PMPI_Type_commit(&type);
-    test_success(MPI_Iallgather(send->at, 1, type, recv->at, 100, MPI_INT, MPI_COMM_WORLD, &request));
+    test_success(MPI_Iallgather(send->at, 1, type, recv->at, 1, type, MPI_COMM_WORLD, &request));
     test_success(MPI_Type_free(&type));
+    for (int i = 0; i < 8; i++)
+        others[i] = every_other(2 * i + 2);
     test_success(MPI_Wait(&request, MPI_STATUS_IGNORE));
     test_check(region_get(recv, got), "bytes around the numbers were written");
-    for (int i = 0; i < 100 * test_size; i++)
-        wrong += got[i] != i / 100 * 1000 + i % 100 * 2;
-    test_check(wrong == 0, "%d of %d numbers are wrong", wrong, 100 * test_size);
+    for (int i = 0; i < 200 * test_size; i++)
+        wrong += got[i] != (i % 2 ? test_rank * 1000 + i : i / 200 * 1000 + i % 200);
+    test_check(wrong == 0, "%d of %d numbers are wrong", wrong, 200 * test_size);
+    for (int i = 0; i < 8; i++)
+        PMPI_Type_free(&others[i]);
 }
 
 static void try_all_freed(void)
