@@ -135,7 +135,7 @@ static struct group adjacent(const struct group *g)
     for (int j = 0; j < g->size; j++)
         for (int k = edges_between(g, g->rank, j); k > 0; k--)
             destinations[out++] = j;
-    PMPI_Dist_graph_create_adjacent(g->comm, in, sources, no_weights, out, destinations, no_weights,
+    PMPI_Dist_graph_create_adjacent(g->comm, in, sources, no_weights(), out, destinations, no_weights(),
                                     MPI_INFO_NULL, 0, &comm);
     return distributed(comm, "distributed graph");
 }
@@ -154,7 +154,7 @@ static struct group told(const struct group *g)
             for (int k = edges_between(g, j, i); k > 0; k--, degrees[i]++)
                 destinations[n++] = j;
     }
-    PMPI_Dist_graph_create(g->comm, tells, sources, degrees, destinations, no_weights, MPI_INFO_NULL, 0, &comm);
+    PMPI_Dist_graph_create(g->comm, tells, sources, degrees, destinations, no_weights(), MPI_INFO_NULL, 0, &comm);
     return distributed(comm, "distributed graph that rank 0 tells");
 }
 
@@ -163,7 +163,7 @@ static struct group nobody(const struct group *g)
     int none[1] = {0};
     MPI_Comm comm;
 
-    PMPI_Dist_graph_create_adjacent(g->comm, 0, none, no_weights, 0, none, no_weights, MPI_INFO_NULL, 0, &comm);
+    PMPI_Dist_graph_create_adjacent(g->comm, 0, none, no_weights(), 0, none, no_weights(), MPI_INFO_NULL, 0, &comm);
     return distributed(comm, "graph without an edge");
 }
 

@@ -21,12 +21,16 @@ enum { GUARD = 192, ALIGN = 256, GUARD_BYTE = 0xA5, MAX_SAID = 20, CUDA_MEMCPY_D
 int test_rank, test_size, test_gpus;
 bool test_open_mpi;
 MPI_Status *const no_statuses = MPI_STATUSES_IGNORE;
-int *const no_weights = MPI_UNWEIGHTED;
 struct simulator simulator;
 static uint64_t seed;
 static atomic_long checks, failures;
 static __thread char doing[512];
 static bool trace; /* TUTTI_TEST_TRACE: say everything that is done, to find what crashes */
+
+int *no_weights(void)
+{
+    return MPI_UNWEIGHTED;
+}
 
 /* ---- checks ---- */
 

@@ -20,7 +20,7 @@ extern bool test_open_mpi;            /* the MPI below is Open MPI */
 
 /* MPI_STATUSES_IGNORE and MPI_UNWEIGHTED, which gcc takes for arrays that are too short. */
 extern MPI_Status *const no_statuses;
-extern int *const no_weights;
+int *no_weights(void);
 
 /* MPI_Init, the GPU of this rank, and MPI_ERRORS_RETURN on MPI_COMM_WORLD and MPI_COMM_SELF. seconds: until the
  * watchdog bites. */

@@ -153,29 +153,43 @@ static void try_freed(enum memory memory, bool first, bool own_op)
     sum_check(&s);
 }
 
-/* A type with gaps on both sides of a call that moves data. */
+/* Every other of n ints. */
+static MPI_Datatype every_other(int n)
+{
+    MPI_Datatype bare, made;
+
+    PMPI_Type_vector(n / 2, 1, 2, MPI_INT, &bare);
+    PMPI_Type_create_resized(bare, 0, n * (MPI_Aint)sizeof(int), &made);
+    PMPI_Type_free(&bare);
+    PMPI_Type_commit(&made);
+    return made;
+}
+
+/* Types with gaps on both sides of a call that moves data; another type may then get the same handle. */
 static void try_freed_type(enum memory memory)
 {
     struct region *send = &regions[memory][SEND_SIDE], *recv = &regions[memory][RECV_SIDE];
     static int numbers[200 * MAX_RANKS], got[200 * MAX_RANKS];
+    MPI_Datatype type = every_other(200), others[8];
     MPI_Request request;
-    MPI_Datatype type;
     int wrong = 0;
 
-    test_now("Iallgather of a vector that is freed at once, %s memory", memory_names[memory]);
+    test_now("Iallgather of types that are freed at once, %s memory", memory_names[memory]);
     for (int i = 0; i < 200 * test_size; i++)
         numbers[i] = test_rank * 1000 + i;
     region_set(send, 0, numbers, sizeof *numbers * 200);
     region_set(recv, 0, numbers, sizeof *numbers * (size_t)(200 * test_size));
-    PMPI_Type_vector(100, 1, 2, MPI_INT, &type);
-    PMPI_Type_commit(&type);
-    test_success(MPI_Iallgather(send->at, 1, type, recv->at, 100, MPI_INT, MPI_COMM_WORLD, &request));
+    test_success(MPI_Iallgather(send->at, 1, type, recv->at, 1, type, MPI_COMM_WORLD, &request));
     test_success(MPI_Type_free(&type));
+    for (int i = 0; i < 8; i++)
+        others[i] = every_other(2 * i + 2);
     test_success(MPI_Wait(&request, MPI_STATUS_IGNORE));
     test_check(region_get(recv, got), "bytes around the numbers were written");
-    for (int i = 0; i < 100 * test_size; i++)
-        wrong += got[i] != i / 100 * 1000 + i % 100 * 2;
-    test_check(wrong == 0, "%d of %d numbers are wrong", wrong, 100 * test_size);
+    for (int i = 0; i < 200 * test_size; i++)
+        wrong += got[i] != (i % 2 ? test_rank * 1000 + i : i / 200 * 1000 + i % 200);
+    test_check(wrong == 0, "%d of %d numbers are wrong", wrong, 200 * test_size);
+    for (int i = 0; i < 8; i++)
+        PMPI_Type_free(&others[i]);
 }
 
 static void try_all_freed(void)
@@ -705,8 +719,33 @@ static void try_stay(const struct stay *stay, enum memory memory)
     PMPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* With TUTTI_PROGRESS=thread the others need not wait until rank 0 makes a call at all. */
+static void try_no_call(enum memory memory)
+{
+    const struct sum s = sum_in(memory, NUMBERS);
+    struct timespec begun;
+    MPI_Request request;
+    double took, longest = 0;
+
+    test_now("a sum under way while rank 0 makes no call, TUTTI_PROGRESS=thread, %s memory", memory_names[memory]);
+    test_pin("allreduce", "ring");
+    PMPI_Barrier(MPI_COMM_WORLD);
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    sum_start(&s, MPI_COMM_WORLD, &request);
+    if (test_rank == 0)
+        usleep(4000 * LATE_MS);
+    test_success(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    took = test_rank ? ms_since(&begun) : 0;
+    sum_check(&s);
+    test_pin("allreduce", NULL);
+    PMPI_Allreduce(&took, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    test_check(longest < 4 * LATE_MS, "the others waited for %g ms, and rank 0 for %d", longest, 4 * LATE_MS);
+}
+
 static void run_progress(void)
 {
+    const char *progress = getenv("TUTTI_PROGRESS");
+
     PMPI_Comm_dup(MPI_COMM_WORLD, &elsewhere);
     PMPI_Comm_set_errhandler(elsewhere, MPI_ERRORS_RETURN);
     test_set("TUTTI_CHUNK", "1K"); /* many messages, so that much is left to do */
@@ -715,6 +754,8 @@ static void run_progress(void)
     for (int m = 0; m < memories(); m++)
         for (size_t i = 0; i < sizeof stays / sizeof *stays; i++)
             try_stay(&stays[i], memory_of(m));
+    for (int m = 0; m < memories() && progress && strcmp(progress, "thread") == 0; m++)
+        try_no_call(memory_of(m));
     MPI_Comm_free(&elsewhere);
 }
 

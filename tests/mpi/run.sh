@@ -93,9 +93,18 @@ run_requests()
 {
     passes 4 "" requests rules
     passes 3 "" requests progress
+    export TUTTI_PROGRESS=thread
+    passes 3 "" requests progress
+    unset TUTTI_PROGRESS
 }
 run_threads() { passes 3 "" threads; }
-run_flavours() { passes 7 "" flavours; }
+run_flavours()
+{
+    passes 7 "" flavours
+    export TUTTI_PROGRESS=thread
+    passes 4 "" flavours 8
+    unset TUTTI_PROGRESS
+}
 run_cells() { passes 4 "" cells; }
 run_p2p()
 {

@@ -65,7 +65,7 @@ static int graph(MPI_Comm *comm)
 {
     const int right = (test_rank + 1) % test_size, left = (test_rank + test_size - 1) % test_size;
 
-    return MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, no_weights, 1, &right, no_weights,
+    return MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, no_weights(), 1, &right, no_weights(),
                                           MPI_INFO_NULL, 0, comm);
 }
 
