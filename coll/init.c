@@ -16,6 +16,7 @@
 #include "coll/config.h"
 #include "coll/error.h"
 #include "coll/exec.h"
+#include "coll/hook.h"
 #include "coll/progress.h"
 #include "coll/types.h"
 #include "cuda/dev.h"
@@ -152,6 +153,7 @@ static int start(int provided)
         return MPI_SUCCESS;
     look_at_cores();
     start_thread(provided);
+    tt_hook_install();
     return tt_comm_of(MPI_COMM_WORLD, true, &world);
 }
 

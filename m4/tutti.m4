@@ -24,6 +24,7 @@ AC_PREPROC_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
 #error
 #endif]])], [tt_mpi=MPICH])
 AC_MSG_RESULT([$tt_mpi])
+AM_CONDITIONAL([OPENMPI], [test "$tt_mpi" = "Open MPI"])
 TT_FORTRAN
 AC_DEFINE_UNQUOTED([TT_MPI_NAME], ["$tt_mpi"], [the MPI it was built with])
 # mpicc.mpich goes with mpiexec.mpich, a plain mpicc with a plain mpiexec
