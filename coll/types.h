@@ -15,7 +15,7 @@ struct tt_layout {
     MPI_Aint extent;
     MPI_Aint true_lb, true_extent;
     bool plain; /* count elements are count * size bytes from the buffer's address on, in the order of the signature */
-    const struct tt_runs *runs; /* its pieces; NULL if there was no memory for them. flat.h: who needs them, holds them */
+    const struct tt_runs *runs; /* its pieces; NULL if there was no memory. flat.h: who needs them, holds them */
 };
 
 /* Returns MPI_SUCCESS, or the error of the MPI below (not a datatype, or not committed). *lasting: the handle can never
