@@ -82,9 +82,10 @@ static void shuffle(int *order, int n, uint64_t r)
     }
 }
 
+/* A type of no bytes may have no extent. */
 static MPI_Aint up_to_multiple(MPI_Aint n, MPI_Aint of)
 {
-    const MPI_Aint rest = n % of;
+    const MPI_Aint rest = of ? n % of : 0;
 
     return rest > 0 ? n + of - rest : n - rest;
 }
@@ -346,9 +347,16 @@ bool case_breaks_nonblocking(const struct test_case *t)
     return case_breaks_native(t) || (test_open_mpi && has(t, TT_NEIGHBOURS) && t->group->narrow);
 }
 
+/* Where the two neighbours in a dimension are one rank, what is sent to the left comes from the right in Open MPI 4.1.4,
+ * so that blocks of other types and lengths than this program gives them would have to meet. */
+static bool turns_around(const struct test_case *t)
+{
+    return test_open_mpi && t->group->narrow && has(t, TT_NEIGHBOURS) && has(t, TT_TYPES | TT_RECV_COUNTS);
+}
+
 bool case_can_be_asked(const struct test_case *t)
 {
-    return !leaves_too_early(t);
+    return !leaves_too_early(t) && !turns_around(t);
 }
 
 void case_ask_native(struct test_case *t)
