@@ -190,9 +190,10 @@ static bool is_at_once(const struct tt_job *job, enum tt_flavour flavour)
     return flavour == TT_BLOCKING && (tt_hook_exists || (job->comm->size == 1 && !job->comm->inter));
 }
 
-static bool may_pass(const struct tt_job *job, enum tt_flavour flavour)
+/* Of a call on host memory that the MPI below is to do: may it have the call itself, instead of one of Tutti's? */
+static bool is_the_mpis(const struct tt_job *job, enum tt_flavour flavour)
 {
-    return !tt_job_touches_device(job) && (flavour == TT_NONBLOCKING || is_at_once(job, flavour));
+    return flavour == TT_NONBLOCKING || is_at_once(job, flavour);
 }
 
 static enum tt_begun begin_native(struct tt_memo *memo, enum tt_flavour flavour, const char *fault, struct tt_job *keep,
@@ -202,7 +203,7 @@ static enum tt_begun begin_native(struct tt_memo *memo, enum tt_flavour flavour,
 
     if (fault)
         return refuse(task, error, TT_TASK_FAILED, fault);
-    if (may_pass(&memo->job, flavour))
+    if (!tt_job_touches_device(&memo->job) && is_the_mpis(&memo->job, flavour))
         return TT_PASS;
     job = place_job(memo, keep);
     if (tt_task_native(task, job, is_at_once(job, flavour)) == 0)
@@ -287,6 +288,8 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
         return class == MPI_SUCCESS ? begin_sound(memo, flavour, keep, task, error)
                                     : begin_unsound(c, task, class, what, error);
     }
+    if (memo->delegated && is_the_mpis(&memo->job, flavour) && !tt_driver_present())
+        return TT_PASS;
     memo->job.call = c;
     memo->job.send.buf = (char *)c->send.buf;
     memo->job.recv.buf = c->recv.out;
