@@ -18,6 +18,7 @@
 #include "coll/exec.h"
 #include "coll/hook.h"
 #include "coll/progress.h"
+#include "coll/request.h"
 #include "coll/types.h"
 #include "cuda/dev.h"
 
@@ -183,6 +184,8 @@ __attribute__((visibility("default"))) int MPI_Finalize(void)
 {
     int error;
 
+    if (!tt_progress_to_end())
+        tt_log(TT_WARN, "MPI_Finalize was called before all that was begun was over");
     tt_progress_thread_stop();
     error = PMPI_Finalize();
     tt_places_close();

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "coll/error.h"
 #include "coll/exec.h"
@@ -114,6 +115,8 @@ static struct list polled = {NULL, &polled.first, PTHREAD_MUTEX_INITIALIZER};
 static struct list arrived = {NULL, &arrived.first, PTHREAD_MUTEX_INITIALIZER};
 static atomic_int polls; /* in both */
 
+enum { PATIENCE_S = 10 };
+
 void tt_poll_add(struct tt_poll *p)
 {
     p->next = NULL;
@@ -165,6 +168,20 @@ void tt_progress(void)
     poll_all();
     tt_inside--;
     pthread_mutex_unlock(&polled.lock);
+}
+
+static bool is_over_or_late(void *deadline)
+{
+    tt_progress();
+    return atomic_load(&polls) == 0 || time(NULL) > *(time_t *)deadline;
+}
+
+bool tt_progress_to_end(void)
+{
+    time_t deadline = time(NULL) + PATIENCE_S;
+
+    tt_wait(is_over_or_late, &deadline);
+    return atomic_load(&polls) == 0;
 }
 
 /* ---- stubs ----

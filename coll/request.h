@@ -78,6 +78,10 @@ void tt_poll_add(struct tt_poll *p);
  * nothing. */
 void tt_progress(void);
 
+/* Before MPI is finalised: moves on what is under way until all is over, or for some seconds, for a program may have
+ * freed requests of messages that are still to leave. False if something is left. */
+bool tt_progress_to_end(void);
+
 /* Are there tickets, or is anything under way, in this process? A load. */
 bool tt_has_business(void);
 
