@@ -80,6 +80,12 @@ struct listed {
     int n;
 };
 
+/* Programs leave MPI_DATATYPE_NULL, or a freed type, where an alltoallw passes nothing: nobody is to look at it. */
+static MPI_Datatype type_of(const struct listed *from, int i, int64_t n)
+{
+    return !from->types ? from->type : n == 0 ? MPI_BYTE : from->types[i];
+}
+
 static int blocks_fill(const struct tt_job *job, struct tt_side *side, const struct listed *from, const char **what)
 {
     const bool wide = job->call->wide, wide_displs = wide || has(job, TT_WIDE_DISPLS);
@@ -91,8 +97,8 @@ static int blocks_fill(const struct tt_job *job, struct tt_side *side, const str
         return MPI_ERR_ARG;
     for (int i = 0; i < from->n; i++) {
         struct tt_block *b = &side->many[i];
-        const int class = block_fill(b, entry_of(from->counts, i, wide), from->types ? from->types[i] : from->type,
-                                     &side->lasting, what);
+        const int64_t n = entry_of(from->counts, i, wide);
+        const int class = block_fill(b, n, type_of(from, i, n), &side->lasting, what);
 
         if (class != MPI_SUCCESS)
             return class;

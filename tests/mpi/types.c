@@ -519,6 +519,35 @@ static void try_own_types(void)
     PMPI_Op_free(&op);
 }
 
+/* ---- types that nobody may look at ---- */
+
+/* Each rank sends to the next alone; the other entries have no elements, and no type. */
+static void try_null_types(enum memory memory)
+{
+    const int next = (test_rank + 1) % test_size, before = (test_rank + test_size - 1) % test_size;
+    int *to = calloc((size_t)test_size, sizeof *to), *from = calloc((size_t)test_size, sizeof *from);
+    int *at = calloc((size_t)test_size, sizeof *at), got = -1;
+    MPI_Datatype *to_types = malloc((size_t)test_size * sizeof *to_types);
+    MPI_Datatype *from_types = malloc((size_t)test_size * sizeof *from_types);
+    struct region *send = &regions[memory][0], *recv = &regions[memory][1];
+
+    for (int i = 0; i < test_size; i++)
+        to_types[i] = from_types[i] = MPI_DATATYPE_NULL;
+    to[next] = from[before] = 1;
+    to_types[next] = from_types[before] = MPI_INT;
+    region_set(send, 0, &test_rank, sizeof test_rank);
+    region_set(recv, 0, &got, sizeof got);
+    test_now("alltoallw with null types where nothing passes, %s memory", memory_names[memory]);
+    test_success(MPI_Alltoallw(send->at, to, at, to_types, recv->at, from, at, from_types, MPI_COMM_WORLD));
+    region_get(recv, &got);
+    test_check(got == before, "expected %d, got %d", before, got);
+    free(to);
+    free(from);
+    free(at);
+    free(to_types);
+    free(from_types);
+}
+
 /* ---- intercommunicators ---- */
 
 static void try_inter(enum memory memory, MPI_Comm inter, int far_root)
@@ -578,6 +607,9 @@ int main(int argc, char **argv)
     try_all_fields();
     try_user_ops();
     try_own_types();
+    try_null_types(HOST);
+    if (test_gpus > 0)
+        try_null_types(DEVICE);
     try_intercommunicators();
     regions_free();
     free_layouts();
