@@ -290,7 +290,9 @@ static void try_on_device(const struct row *row, const struct fault *f, MPI_Comm
 
 static bool applies(const struct fault *f, const struct row *row, MPI_Comm comm)
 {
-    return (f->needs == ~0u || row->traits & f->needs) && !(row->traits & f->unless) && (comm == alone || f->together);
+    const bool here = comm == alone || (f->together && !(row->traits & TT_NEIGHBOURS)); /* of which an MPI may send first */
+
+    return (f->needs == ~0u || row->traits & f->needs) && !(row->traits & f->unless) && here;
 }
 
 static bool keeps_receive_buffer(const struct fault *f, const struct row *row)

