@@ -274,14 +274,11 @@ static struct tt_memo *memo_of(const struct tt_call *c, struct tt_comm *comm)
     return comm->memos ? &comm->memos[c->coll] : NULL;
 }
 
-enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_flavour flavour, struct tt_job *keep,
-                       struct tt_task *task, int *error)
+static enum tt_begun begin(struct tt_memo *memo, const struct tt_call *c, struct tt_comm *comm, enum tt_flavour flavour,
+                           struct tt_job *keep, struct tt_task *task, int *error)
 {
-    struct tt_memo *memo = memo_of(c, comm);
     const char *what;
 
-    if (!memo)
-        return refuse(task, error, TT_TASK_FAILED, "out of host memory");
     if (!same_question(memo, c)) {
         const int class = describe(memo, c, comm, &what);
 
@@ -296,13 +293,31 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
     return begin_sound(memo, flavour, keep, task, error);
 }
 
+enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_flavour flavour, struct tt_job *keep,
+                       struct tt_task *task, int *error)
+{
+    struct tt_memo *memo = memo_of(c, comm);
+    enum tt_begun begun;
+
+    if (!memo)
+        return refuse(task, error, TT_TASK_FAILED, "out of host memory");
+    begun = begin(memo, c, comm, flavour, keep, task, error);
+    if (begun != TT_BEGUN)
+        tt_job_end(&memo->job);
+    return begun;
+}
+
 bool tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job *job)
 {
     struct tt_memo *memo = memo_of(c, comm);
     const char *what;
 
-    if (!memo || describe(memo, c, comm, &what) != MPI_SUCCESS)
+    if (!memo)
         return false;
+    if (describe(memo, c, comm, &what) != MPI_SUCCESS) {
+        tt_job_end(&memo->job);
+        return false;
+    }
     place_job(memo, job);
     memo->valid = false;
     return true;

@@ -9,6 +9,7 @@
 
 #include "coll/config.h"
 #include "coll/exec.h"
+#include "coll/request.h"
 
 enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
 
@@ -162,13 +163,26 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     return c;
 }
 
+/* Waits, by polling, until every rank of comm is here. What follows may then wait inside the MPI below without keeping
+ * anybody from anything: no rank of comm still waits for what only this one's polling would move on. */
+static void gather(MPI_Comm comm)
+{
+    MPI_Request all;
+
+    if (PMPI_Ibarrier(comm, &all) == MPI_SUCCESS)
+        tt_wait_for(&all, MPI_STATUS_IGNORE);
+}
+
 /* What all ranks do together, even one that has no memory for the state: then c is NULL. */
 static void make_ready(MPI_Comm comm, struct tt_comm *c)
 {
-    MPI_Comm made = try_private_comm(comm);
-    bool usable = made != MPI_COMM_NULL;
+    MPI_Comm made;
+    bool usable;
     int size;
 
+    gather(comm);
+    made = try_private_comm(comm);
+    usable = made != MPI_COMM_NULL;
     PMPI_Comm_size(comm, &size);
     if (usable && crosses_worlds(comm, size))
         usable = tt_comm_agree(made) == MPI_SUCCESS;

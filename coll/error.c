@@ -11,6 +11,7 @@
 #include "coll/job.h"
 
 __thread int tt_inside;
+__thread int tt_unheard;
 
 static int tutti_code = MPI_ERR_OTHER;
 
@@ -26,6 +27,8 @@ void tt_call_handler(MPI_Comm comm, int code)
 {
     const int inside = tt_inside;
 
+    if (tt_unheard)
+        return;
     tt_inside = 0;
     PMPI_Comm_call_errhandler(comm, code);
     tt_inside = inside;

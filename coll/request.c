@@ -47,7 +47,7 @@ void tt_ticket_open(struct tt_ticket *t, MPI_Request request, const struct tt_bu
     atomic_fetch_add(&business, 1);
 }
 
-struct tt_ticket *tt_ticket_of(MPI_Request request)
+static struct tt_ticket *find(MPI_Request request, bool take)
 {
     struct tt_ticket *t;
 
@@ -55,10 +55,31 @@ struct tt_ticket *tt_ticket_of(MPI_Request request)
         return NULL;
     pthread_mutex_lock(&tickets_lock);
     t = *slot_of(request);
-    while (t && t->request != request)
+    while (t && (t->request != request || t->taken))
         t = t->next;
+    if (t && take)
+        t->taken = true;
     pthread_mutex_unlock(&tickets_lock);
     return t;
+}
+
+struct tt_ticket *tt_ticket_of(MPI_Request request)
+{
+    return find(request, false);
+}
+
+struct tt_ticket *tt_ticket_take(MPI_Request request)
+{
+    return find(request, true);
+}
+
+void tt_ticket_give(struct tt_ticket *t)
+{
+    if (!t)
+        return;
+    pthread_mutex_lock(&tickets_lock);
+    t->taken = false;
+    pthread_mutex_unlock(&tickets_lock);
 }
 
 static void forget(struct tt_ticket *t)
@@ -89,6 +110,7 @@ int tt_ticket_finish(struct tt_ticket *t, MPI_Status *status, int error)
     if (t->persistent) {
         t->active = t->settled = false;
         t->error = MPI_SUCCESS;
+        tt_ticket_give(t);
     } else {
         forget(t);
         t->business->drop(t);
@@ -100,7 +122,10 @@ int tt_ticket_close(struct tt_ticket *t, const MPI_Request *request, MPI_Status 
 {
     const bool is_over = error == MPI_SUCCESS || t->persistent || *request == MPI_REQUEST_NULL;
 
-    return is_over ? tt_ticket_finish(t, status, error) : error;
+    if (is_over)
+        return tt_ticket_finish(t, status, error);
+    tt_ticket_give(t);
+    return error;
 }
 
 /* ---- what is under way ---- */
@@ -314,7 +339,9 @@ static bool poll_orphan(struct tt_poll *p)
 
     if (error == MPI_SUCCESS && !flag)
         return false;
+    tt_unheard++;
     tt_ticket_settle(o->ticket, &status, error);
+    tt_unheard--;
     if (o->request != MPI_REQUEST_NULL)
         PMPI_Request_free(&o->request);
     o->ticket->business->drop(o->ticket);
@@ -346,6 +373,7 @@ int tt_ticket_free(struct tt_ticket *t)
 struct waiting {
     MPI_Request *request;
     MPI_Status *status;
+    struct tt_ticket *ticket;
     int error;
 };
 
@@ -355,16 +383,19 @@ static bool waited(void *what)
     int flag = 0;
 
     tt_progress();
+    w->ticket = tt_ticket_take(*w->request);
     w->error = PMPI_Test(w->request, &flag, w->status);
-    return flag || w->error != MPI_SUCCESS;
+    if (flag || w->error != MPI_SUCCESS)
+        return true;
+    tt_ticket_give(w->ticket);
+    return false;
 }
 
 int tt_wait_for(MPI_Request *request, MPI_Status *status)
 {
-    struct tt_ticket *t = tt_ticket_of(*request);
     MPI_Status own;
-    struct waiting w = {request, t && status == MPI_STATUS_IGNORE ? &own : status, MPI_SUCCESS};
+    struct waiting w = {.request = request, .status = status == MPI_STATUS_IGNORE ? &own : status};
 
     tt_wait(waited, &w);
-    return t ? tt_ticket_close(t, request, w.status, w.error) : w.error;
+    return w.ticket ? tt_ticket_close(w.ticket, request, w.status, w.error) : w.error;
 }

@@ -30,6 +30,7 @@ struct tt_ticket {
     MPI_Request request;
     const struct tt_business *business;
     bool persistent, active, settled;
+    bool taken; /* a thread is asking the MPI whether it is complete */
     int error; /* what settle returned */
     struct tt_ticket *next;
 };
@@ -37,8 +38,12 @@ struct tt_ticket {
 /* From now on the MPI's request has this ticket; one that is not persistent is active. */
 void tt_ticket_open(struct tt_ticket *t, MPI_Request request, const struct tt_business *business, bool persistent);
 
-/* The ticket of a request, or NULL. */
+/* The ticket of a request, or NULL. Once the MPI has completed a request its handle may be another's at once, in another
+ * thread: so who asks the MPI takes the ticket before, when nobody else finds it any more, and gives it back unless he
+ * has finished it. NULL may be given. */
 struct tt_ticket *tt_ticket_of(MPI_Request request);
+struct tt_ticket *tt_ticket_take(MPI_Request request);
+void tt_ticket_give(struct tt_ticket *t);
 
 /* Settles an active one that the MPI says is complete, if that has not been done; for MPI_Request_get_status. */
 int tt_ticket_settle(struct tt_ticket *t, MPI_Status *status, int error);

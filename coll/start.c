@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Nonblocking and persistent calls: a task on the heap, polled by whoever comes by, behind a request that completes
- * when the task has ended. What the call names and the user may free meanwhile is held: datatypes by duplicates, arrays
- * by copies. */
+ * when the task has ended. What the call names and the user may free meanwhile is held: datatypes by what they
+ * consist of, or by handles of our own, arrays by copies. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "coll/begin.h"
 #include "coll/comm.h"
 #include "coll/error.h"
+#include "coll/flat.h"
 #include "coll/init.h"
 #include "coll/op.h"
 #include "coll/request.h"
@@ -24,7 +25,7 @@ struct work {
     void *arrays;         /* persistent: copies of those that the call points to */
     MPI_Datatype *held;   /* duplicates to free */
     int nheld;
-    bool keeps_op;
+    bool keeps_op, holds_runs;
 };
 
 static struct work *work_of(struct tt_ticket *t)
@@ -39,34 +40,64 @@ static struct work *polled(struct tt_poll *p)
 
 /* ---- holding what the call names ---- */
 
-/* Only what is significant on this rank may be looked at, and MPI's own types, and Tutti's, are nobody's to free.
- * Blocks that share a type share the duplicate. */
+/* A side's datatypes, of those that are the user's to free; what is not significant here may not be looked at. */
+static bool is_to_hold(const struct tt_side *side)
+{
+    return side->significant && !side->lasting;
+}
+
+/* A call that has begun needs no more of them than the runs that they consist of. */
+static void each_run(const struct tt_side *side, void (*each)(const struct tt_runs *))
+{
+    for (int i = 0; is_to_hold(side) && i < side->nblocks; i++)
+        if (tt_block_of(side, i)->layout.runs)
+            each(tt_block_of(side, i)->layout.runs);
+}
+
+static void hold_runs(struct work *w)
+{
+    each_run(&w->job.send, tt_flat_hold);
+    each_run(&w->job.recv, tt_flat_hold);
+    w->holds_runs = true;
+}
+
+static void drop_runs(struct work *w)
+{
+    each_run(&w->job.send, tt_flat_drop);
+    each_run(&w->job.recv, tt_flat_drop);
+}
+
+/* The same type under a handle of our own. Not by MPI_Type_dup, which would call the user's attribute functions. */
+static int same_type(MPI_Datatype type, MPI_Datatype *same)
+{
+    int error = PMPI_Type_contiguous(1, type, same);
+
+    return error == MPI_SUCCESS ? PMPI_Type_commit(same) : error;
+}
+
+/* Blocks that share a type share the handle. */
 static int hold_types(struct work *w, struct tt_side *side)
 {
     MPI_Datatype theirs = MPI_DATATYPE_NULL, ours = MPI_DATATYPE_NULL;
-    int error = MPI_SUCCESS;
 
-    for (int i = 0; side->significant && !side->lasting && i < side->nblocks && error == MPI_SUCCESS; i++) {
+    for (int i = 0; is_to_hold(side) && i < side->nblocks; i++) {
         MPI_Datatype *type = side->many ? &side->many[i].type : &side->only.type;
 
         if (*type != theirs) {
             theirs = *type;
-            error = PMPI_Type_dup(theirs, &ours);
-            if (error == MPI_SUCCESS)
-                w->held[w->nheld++] = ours;
+            if (same_type(theirs, &ours) != MPI_SUCCESS)
+                return -1;
+            w->held[w->nheld++] = ours;
         }
         *type = ours;
     }
-    return error == MPI_SUCCESS ? 0 : -1;
+    return 0;
 }
 
-/* 0, or -1 if there is no memory. */
+/* A call that will be begun again needs handles. 0, or -1 if there is no memory. */
 static int hold(struct work *w)
 {
-    const bool any =
-        (w->job.send.significant && !w->job.send.lasting) || (w->job.recv.significant && !w->job.recv.lasting);
-
-    if (!any)
+    if (!is_to_hold(&w->job.send) && !is_to_hold(&w->job.recv))
         return 0;
     w->held = malloc(((size_t)w->job.send.nblocks + (size_t)w->job.recv.nblocks) * sizeof *w->held + 1);
     return !w->held || hold_types(w, &w->job.send) || hold_types(w, &w->job.recv) ? -1 : 0;
@@ -96,7 +127,7 @@ static void keep_side(struct work *w, const struct tt_side *side, const struct s
     const bool wide = w->call.wide, wide_displs = wide || (w->job.row->traits & TT_WIDE_DISPLS);
     MPI_Datatype *types = (MPI_Datatype *)*room;
 
-    if (!side->significant || n == 0)
+    if (!side->significant)
         return;
     if (*said->types) {
         *said->types = copy_array(room, *said->types, (size_t)n * sizeof *types);
@@ -143,7 +174,7 @@ static struct work *work_new(const struct tt_call *c, struct tt_comm *comm)
     w->arrays = NULL;
     w->held = NULL;
     w->nheld = 0;
-    w->keeps_op = false;
+    w->keeps_op = w->holds_runs = false;
     return w;
 }
 
@@ -153,6 +184,8 @@ static void work_free(struct work *w)
         PMPI_Type_free(&w->held[i]);
     if (w->keeps_op)
         tt_op_release(w->call.op);
+    if (w->holds_runs)
+        drop_runs(w);
     tt_job_end(&w->job);
     tt_comm_release(w->comm);
     free(w->held);
@@ -244,7 +277,8 @@ static int finish_without_request(struct work *w)
 
 static int start_work(struct work *w, MPI_Request *request)
 {
-    if (hold(w) || tt_stub_open(&w->stub, false) != MPI_SUCCESS)
+    hold_runs(w);
+    if (tt_stub_open(&w->stub, false) != MPI_SUCCESS)
         return finish_without_request(w);
     *request = w->stub.request;
     tt_ticket_open(&w->ticket, *request, &nonblocking, false);

@@ -24,26 +24,36 @@ TT_PUBLIC int MPI_Wait(MPI_Request *request, MPI_Status *status)
 
 TT_PUBLIC int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    struct tt_ticket *t = passes_through() ? NULL : tt_ticket_of(*request);
-    MPI_Status own, *seen = t && status == MPI_STATUS_IGNORE ? &own : status;
+    MPI_Status own, *seen = status == MPI_STATUS_IGNORE ? &own : status;
+    struct tt_ticket *t;
     int error;
 
-    if (!tt_inside)
-        tt_progress();
+    if (passes_through())
+        return PMPI_Test(request, flag, status);
+    tt_progress();
+    t = tt_ticket_take(*request);
     error = PMPI_Test(request, flag, seen);
-    return t && (*flag || error != MPI_SUCCESS) ? tt_ticket_close(t, request, seen, error) : error;
+    if (t && (*flag || error != MPI_SUCCESS))
+        return tt_ticket_close(t, request, seen, error);
+    tt_ticket_give(t);
+    return error;
 }
 
 TT_PUBLIC int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
-    struct tt_ticket *t = passes_through() ? NULL : tt_ticket_of(request);
-    MPI_Status own, *seen = t && status == MPI_STATUS_IGNORE ? &own : status;
+    MPI_Status own, *seen = status == MPI_STATUS_IGNORE ? &own : status;
+    struct tt_ticket *t;
     int error;
 
-    if (!tt_inside)
-        tt_progress();
+    if (passes_through())
+        return PMPI_Request_get_status(request, flag, status);
+    tt_progress();
+    t = tt_ticket_take(request);
     error = PMPI_Request_get_status(request, flag, seen);
-    return t && error == MPI_SUCCESS && *flag ? tt_ticket_settle(t, seen, error) : error;
+    if (t && error == MPI_SUCCESS && *flag)
+        error = tt_ticket_settle(t, seen, error);
+    tt_ticket_give(t);
+    return error;
 }
 
 /* ---- many ---- */
@@ -71,11 +81,23 @@ static int many_open(struct many *m, int n, MPI_Request *requests, MPI_Status *s
     m->tickets = m->room;
     m->errors = (int *)((MPI_Status *)(m->tickets + n) + n);
     m->statuses = m->ignored ? (MPI_Status *)(m->tickets + n) : statuses;
-    for (int i = 0; i < n; i++) {
-        m->tickets[i] = tt_ticket_of(requests[i]);
+    return MPI_SUCCESS;
+}
+
+static void many_take(struct many *m)
+{
+    m->some = false;
+    for (int i = 0; i < m->n; i++) {
+        m->tickets[i] = tt_ticket_take(m->requests[i]);
         m->some |= m->tickets[i] != NULL;
     }
-    return MPI_SUCCESS;
+}
+
+/* Those that have been finished are not there any more. */
+static void many_give(struct many *m)
+{
+    for (int i = 0; i < m->n && m->some; i++)
+        tt_ticket_give(m->tickets[i]);
 }
 
 static void many_close(struct many *m)
@@ -91,11 +113,13 @@ static int many_finish(struct many *m, int k, const int *which, int error)
     bool failed = error != MPI_SUCCESS;
 
     for (int i = 0; i < k; i++) {
-        struct tt_ticket *t = m->tickets[which ? which[i] : i];
+        struct tt_ticket **t = &m->tickets[which ? which[i] : i];
 
         m->errors[i] = error == MPI_SUCCESS ? MPI_SUCCESS : m->statuses[i].MPI_ERROR;
-        if (t && m->errors[i] != MPI_ERR_PENDING)
-            m->errors[i] = tt_ticket_finish(t, &m->statuses[i], m->errors[i]);
+        if (*t && m->errors[i] != MPI_ERR_PENDING) {
+            m->errors[i] = tt_ticket_finish(*t, &m->statuses[i], m->errors[i]);
+            *t = NULL;
+        }
         failed |= m->errors[i] != MPI_SUCCESS;
     }
     for (int i = 0; i < k && failed; i++)
@@ -110,9 +134,14 @@ static bool are_complete(int error, int flag)
 
 static int test_all(struct many *m, int *flag)
 {
-    const int error = PMPI_Testall(m->n, m->requests, flag, m->some || !m->ignored ? m->statuses : MPI_STATUSES_IGNORE);
+    int error;
 
-    return m->some && are_complete(error, *flag) ? many_finish(m, m->n, NULL, error) : error;
+    many_take(m);
+    error = PMPI_Testall(m->n, m->requests, flag, m->some || !m->ignored ? m->statuses : MPI_STATUSES_IGNORE);
+    if (m->some && are_complete(error, *flag))
+        error = many_finish(m, m->n, NULL, error);
+    many_give(m);
+    return error;
 }
 
 static int test_any(struct many *m, int *index, int *flag, MPI_Status *status)
@@ -121,19 +150,26 @@ static int test_any(struct many *m, int *index, int *flag, MPI_Status *status)
     int error;
 
     *index = MPI_UNDEFINED;
+    many_take(m);
     error = PMPI_Testany(m->n, m->requests, index, flag, seen);
-
-    if ((error == MPI_SUCCESS && !*flag) || *index < 0 || *index >= m->n || !m->tickets[*index])
-        return error;
-    return tt_ticket_close(m->tickets[*index], &m->requests[*index], seen, error);
+    if ((error != MPI_SUCCESS || *flag) && *index >= 0 && *index < m->n && m->tickets[*index]) {
+        error = tt_ticket_close(m->tickets[*index], &m->requests[*index], seen, error);
+        m->tickets[*index] = NULL;
+    }
+    many_give(m);
+    return error;
 }
 
 static int test_some(struct many *m, int *k, int *which)
 {
-    const int error =
-        PMPI_Testsome(m->n, m->requests, k, which, m->some || !m->ignored ? m->statuses : MPI_STATUSES_IGNORE);
+    int error;
 
-    return m->some && *k != MPI_UNDEFINED && are_complete(error, *k > 0) ? many_finish(m, *k, which, error) : error;
+    many_take(m);
+    error = PMPI_Testsome(m->n, m->requests, k, which, m->some || !m->ignored ? m->statuses : MPI_STATUSES_IGNORE);
+    if (m->some && *k != MPI_UNDEFINED && are_complete(error, *k > 0))
+        error = many_finish(m, *k, which, error);
+    many_give(m);
+    return error;
 }
 
 /* A wait for many: one of the three tests, and what it said last. */
