@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Prints doc/coverage.md: who carries out each collective, in each flavour and from each kind of memory. It follows from
- * the rows of collectives.def and from the algorithms that are linked in, so the page says what is, and
+/* Prints doc/coverage.md: who carries out each collective, in each flavour and from each kind of memory. It follows
+ * from the rows of collectives.def and from the algorithms that are linked in, so the page says what is, and
  * test_coverage.sh that it is up to date. To write it anew: make coverage-page. */
 #include <stdio.h>
 
@@ -73,12 +73,15 @@ static const char head[] =
     "(`make coverage-page`); a test compares the two.\n\n";
 
 static const char words[] =
-    "- *own algorithm*: a plan of Tutti's, chosen as `tutti explain` says. GPU memory is staged through pinned memory in\n"
+    "- *own algorithm*: a plan of Tutti's, chosen as `tutti explain` says. GPU memory is staged through pinned memory "
+    "in\n"
     "  pieces, or given to the MPI below where that takes it (`TUTTI_MPI_CUDA`).\n"
     "- *staged native*: the MPI below carries it out, nonblocking or not, on a host copy of what is on a GPU.\n"
     "- *passes through*: the MPI below carries it out on the program's own buffers.\n\n"
-    "The same holds for the large-count twins (`MPI_Allreduce_c`), and for persistent calls, where the MPI below has such\n"
-    "(MPI-4). Where there is an own algorithm, the MPI below is used all the same (staged, from GPU memory) for ops of\n"
+    "The same holds for the large-count twins (`MPI_Allreduce_c`), and for persistent calls, where the MPI below has "
+    "such\n"
+    "(MPI-4). Where there is an own algorithm, the MPI below is used all the same (staged, from GPU memory) for ops "
+    "of\n"
     "the user's, for types that no GPU has and that are reduced, on intercommunicators, on communicators for which no\n"
     "private one could be had, and for nonblocking calls on a communicator that has not seen another call before.\n\n";
 

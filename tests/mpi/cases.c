@@ -321,8 +321,8 @@ static bool loses_displacement(const struct test_case *t)
     return t->group->size == 1 && has(t, TT_RECV_COUNTS) && !has(t, TT_ROOTED | TT_NEIGHBOURS) && !t->inplace;
 }
 
-/* MPICH 4.0.2 returns from MPI_Neighbor_alltoallw, and completes MPI_Ineighbor_alltoallw, before all is there, at a rank
- * that receives from more neighbours than it sends to. */
+/* MPICH 4.0.2 returns from MPI_Neighbor_alltoallw, and completes MPI_Ineighbor_alltoallw, before all is there, at a
+ * rank that receives from more neighbours than it sends to. */
 static bool leaves_too_early(const struct test_case *t)
 {
     return t->group->lopsided && has(t, TT_NEIGHBOURS) && has(t, TT_TYPES);
@@ -347,8 +347,8 @@ bool case_breaks_nonblocking(const struct test_case *t)
     return case_breaks_native(t) || (test_open_mpi && has(t, TT_NEIGHBOURS) && t->group->narrow);
 }
 
-/* Where the two neighbours in a dimension are one rank, what is sent to the left comes from the right in Open MPI 4.1.4,
- * so that blocks of other types and lengths than this program gives them would have to meet. */
+/* Where the two neighbours in a dimension are one rank, what is sent to the left comes from the right in Open
+ * MPI 4.1.4, so that blocks of other types and lengths than this program gives them would have to meet. */
 static bool turns_around(const struct test_case *t)
 {
     return test_open_mpi && t->group->narrow && has(t, TT_NEIGHBOURS) && has(t, TT_TYPES | TT_RECV_COUNTS);

@@ -102,8 +102,8 @@ struct test_case {
 
     bool here_inplace;
     struct side send, recv;
-    char *sent, *before, *want;   /* on the host: what is sent; the receive buffer before, and after */
-    unsigned char *matters;       /* for each byte of the receive buffer: must it be as in want? */
+    char *sent, *before, *want; /* on the host: what is sent; the receive buffer before, and after */
+    unsigned char *matters;     /* for each byte of the receive buffer: must it be as in want? */
 };
 
 /* A case with room for its bytes, to be used again and again. */

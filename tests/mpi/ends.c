@@ -168,7 +168,7 @@ static const struct {
     const char *name;
     int (*go)(void);
 } endings[] = {
-    {"reset", after_reset},      {"callbacks", from_callbacks},         {"fork", among_forks},
+    {"reset", after_reset},     {"callbacks", from_callbacks},        {"fork", among_forks},
     {"exit", without_finalize}, {"exit3", without_finalize_in_error},
 };
 

@@ -17,7 +17,7 @@
 
 enum { COUNT = 4, MAX_RANKS = 16 };
 
-static MPI_Comm alone; /* MPI_COMM_SELF again */
+static MPI_Comm alone;                      /* MPI_COMM_SELF again */
 static MPI_Comm alone_in_ring, all_in_ring; /* where every rank has neighbours */
 static int bad_counts[MAX_RANKS];
 static MPI_Count wide_bad_counts[MAX_RANKS];
@@ -162,8 +162,7 @@ static const struct fault {
 } faults[] = {
     {"a negative count", negative_count, ~0u, TT_NO_BUFFER, true, false},
     {"no array of counts", no_counts, TT_COUNTS | TT_SEND_COUNTS | TT_RECV_COUNTS, 0, false, false},
-    {"a communicator without a topology", no_topology, TT_NEIGHBOURS, TT_SEND_COUNTS | TT_RECV_COUNTS, true,
-     false},
+    {"a communicator without a topology", no_topology, TT_NEIGHBOURS, TT_SEND_COUNTS | TT_RECV_COUNTS, true, false},
     {"a root beyond the last rank", root_too_large, TT_ROOTED, 0, true, false},
     {"a negative root", root_negative, TT_ROOTED, 0, true, false},
     {"a null type", null_type, ~0u, TT_NO_BUFFER, true, false},
@@ -174,8 +173,10 @@ static const struct fault {
     {"a type that is not committed", uncommitted_type, ~0u, TT_NO_BUFFER, false, false},
     {"a null send buffer of MPI_DOUBLE_INT", null_send_of_pairs, ~0u, TT_NO_BUFFER | TT_ONE_BUFFER, false, false},
     {"a null send buffer of a derived type", null_send_of_derived, ~0u, TT_NO_BUFFER | TT_ONE_BUFFER, false, false},
-    {"a null receive buffer of MPI_DOUBLE_INT", null_recv_of_pairs, ~0u, TT_NO_BUFFER | TT_RECV_NOT_FIRST, false, false},
-    {"a null receive buffer of a derived type", null_recv_of_derived, ~0u, TT_NO_BUFFER | TT_RECV_NOT_FIRST, false, false},
+    {"a null receive buffer of MPI_DOUBLE_INT", null_recv_of_pairs, ~0u, TT_NO_BUFFER | TT_RECV_NOT_FIRST, false,
+     false},
+    {"a null receive buffer of a derived type", null_recv_of_derived, ~0u, TT_NO_BUFFER | TT_RECV_NOT_FIRST, false,
+     false},
     {"a null send buffer", null_send, ~0u, TT_NO_BUFFER | TT_ONE_BUFFER, false, false},
     {"a null receive buffer", null_recv, ~0u, TT_NO_BUFFER | TT_RECV_NOT_FIRST, false, false},
     {"MPI_IN_PLACE to receive in", receive_in_place, ~0u, TT_NO_BUFFER | TT_SEND_AT_ROOT, false, false},
@@ -290,7 +291,8 @@ static void try_on_device(const struct row *row, const struct fault *f, MPI_Comm
 
 static bool applies(const struct fault *f, const struct row *row, MPI_Comm comm)
 {
-    const bool here = comm == alone || (f->together && !(row->traits & TT_NEIGHBOURS)); /* of which an MPI may send first */
+    const bool here =
+        comm == alone || (f->together && !(row->traits & TT_NEIGHBOURS)); /* of which an MPI may send first */
 
     return (f->needs == ~0u || row->traits & f->needs) && !(row->traits & f->unless) && here;
 }

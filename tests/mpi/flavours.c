@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nonblocking and persistent collectives, many at once. A round is a handful of cases (cases.h) of random rows on several
- * communicators: all ranks start them in the same order, at times of their own, and each completes them in an order and
- * by a call of its own, mixed with messages and null requests; persistent ones are started again with other data. The
- * same is required of each as of the blocking one. What is sent from host memory is write-protected meanwhile, which the
- * standard allows since MPI-2.2. A round takes about 30 ms where ranks outnumber cores. */
+/* Nonblocking and persistent collectives, many at once. A round is a handful of cases (cases.h) of random rows on
+ * several communicators: all ranks start them in the same order, at times of their own, and each completes them in an
+ * order and by a call of its own, mixed with messages and null requests; persistent ones are started again with other
+ * data. The same is required of each as of the blocking one. What is sent from host memory is write-protected
+ * meanwhile, which the standard allows since MPI-2.2. A round takes about 30 ms where ranks outnumber cores. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,9 +219,7 @@ static void gather_requests(bool with_messages)
     for (int i = 0; i < all.n; i++) {
         const int k = all.of[i];
 
-        all.requests[i] = k < nops               ? ops[k].request
-                          : k < all.n - NULLS ? messages[k - nops].request
-                                                 : MPI_REQUEST_NULL;
+        all.requests[i] = k < nops ? ops[k].request : k < all.n - NULLS ? messages[k - nops].request : MPI_REQUEST_NULL;
     }
 }
 

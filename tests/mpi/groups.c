@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Communicators of all sizes, and of all topologies: Cartesian ones, with ends and as rings (where a rank may be its own
- * neighbour, or the same one twice), graphs and distributed graphs with edges that lead back to where they come from,
- * several edges between two ranks, and a rank without any. */
+/* Communicators of all sizes, and of all topologies: Cartesian ones, with ends and as rings (where a rank may be its
+ * own neighbour, or the same one twice), graphs and distributed graphs with edges that lead back to where they come
+ * from, several edges between two ranks, and a rank without any. */
 #include "tests/mpi/cases.h"
 
 static struct group group_of(MPI_Comm comm)
@@ -135,8 +135,8 @@ static struct group adjacent(const struct group *g)
     for (int j = 0; j < g->size; j++)
         for (int k = edges_between(g, g->rank, j); k > 0; k--)
             destinations[out++] = j;
-    PMPI_Dist_graph_create_adjacent(g->comm, in, sources, no_weights(), out, destinations, no_weights(),
-                                    MPI_INFO_NULL, 0, &comm);
+    PMPI_Dist_graph_create_adjacent(g->comm, in, sources, no_weights(), out, destinations, no_weights(), MPI_INFO_NULL,
+                                    0, &comm);
     return distributed(comm, "distributed graph");
 }
 

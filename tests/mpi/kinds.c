@@ -35,15 +35,11 @@ FILL(long_double, long double, v)
 FILL(complex, double complex, units[r % 4] * (v < 0 ? -1 : 1))
 FILL(double_int, struct double_int, ((struct double_int){v, (int)(r >> 40) & 0xff, (int)(r >> 50)}))
 
-#define KIND(name_, op_name_, type_, op_, ctype, payload_, fill_)                                                         \
-    {.name = name_,                                                                                                    \
-     .op_name = op_name_,                                                                                              \
-     .type = type_,                                                                                                    \
-     .op = op_,                                                                                                        \
-     .extent = sizeof(ctype),                                                                                          \
-     .span = sizeof(ctype),                                                                                            \
-     .payload = payload_,                                                                                                 \
-     .fill = fill_}
+#define KIND(name_, op_name_, type_, op_, ctype, payload_, fill_)                                                      \
+    {                                                                                                                  \
+        .name = name_, .op_name = op_name_, .type = type_, .op = op_, .extent = sizeof(ctype), .span = sizeof(ctype),  \
+        .payload = payload_, .fill = fill_                                                                             \
+    }
 
 const struct kind kinds[NKINDS] = {
     KIND("int", "sum", MPI_INT, MPI_SUM, int, sizeof(int), fill_int),

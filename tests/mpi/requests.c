@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a request of a collective must and must not do: requests rules | progress. Rules: a start waits for nobody, not
- * even as the first call on a communicator; what the call named may be freed at once; persistent ones send what is in the
- * buffer at each start; thousands may be under way; reductions of device memory in place at every root; misuse is
+ * even as the first call on a communicator; what the call named may be freed at once; persistent ones send what is in
+ * the buffer at each start; thousands may be under way; reductions of device memory in place at every root; misuse is
  * answered as the MPI below answers it; an error of one is not lost among many. Progress: a rank that waits in any
  * other call moves its collectives on, which the others wait for. */
 #include <sched.h>
@@ -143,8 +143,8 @@ static void try_freed(enum memory memory, bool first, bool own_op)
     PMPI_Type_contiguous(1, MPI_DOUBLE, &type);
     PMPI_Type_commit(&type);
     sum_put(&s);
-    test_success(MPI_Iallreduce(s.send->at, s.recv->at, s.n, own_op ? type : MPI_DOUBLE, own_op ? op : MPI_SUM, comm,
-                                &request));
+    test_success(
+        MPI_Iallreduce(s.send->at, s.recv->at, s.n, own_op ? type : MPI_DOUBLE, own_op ? op : MPI_SUM, comm, &request));
     test_success(MPI_Comm_free(&comm));
     test_success(MPI_Type_free(&type));
     test_success(MPI_Op_free(&op));
@@ -489,8 +489,7 @@ static void try_misuse(const struct misuse *m)
     if (!survives)
         return;
     due = class_of(m->commit(&theirs));
-    test_check(got == due || m->any_class, "expected error class %d, as the MPI below gives, got %d", due,
-               got);
+    test_check(got == due || m->any_class, "expected error class %d, as the MPI below gives, got %d", due, got);
 }
 
 static void try_all_misuse(void)

@@ -74,7 +74,10 @@
 
 /* ---- the table ---- */
 
-#define REQUESTED(start, their_start, large_start) {.ours = start, .theirs = their_start, .large = large_start}
+#define REQUESTED(start, their_start, large_start)                                                                     \
+    {                                                                                                                  \
+        .ours = start, .theirs = their_start, .large = large_start                                                     \
+    }
 
 const struct row rows[NROWS] = {
 #define TT_COLLECTIVE_PLAIN(id_, Name, family, traits_, params, fill, args)                                            \

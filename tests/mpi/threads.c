@@ -81,12 +81,18 @@ static void run_round(struct worker *w, uint64_t *key)
         case_ask_native(t);
     }
     for (int i = 0; i < UNDER_WAY; i++) {
-        test_now("thread %d: %s %s", w->number, ops[i].persistent ? "persistent" : ops[i].by ? "nonblocking" : "blocking",
+        test_now("thread %d: %s %s", w->number,
+                 ops[i].persistent ? "persistent"
+                 : ops[i].by       ? "nonblocking"
+                                   : "blocking",
                  case_words(ops[i].t));
         start(&ops[i]);
     }
     for (int i = UNDER_WAY - 1; i >= 0; i--) {
-        test_now("thread %d: %s %s", w->number, ops[i].persistent ? "persistent" : ops[i].by ? "nonblocking" : "blocking",
+        test_now("thread %d: %s %s", w->number,
+                 ops[i].persistent ? "persistent"
+                 : ops[i].by       ? "nonblocking"
+                                   : "blocking",
                  case_words(ops[i].t));
         test_success(MPI_Wait(&ops[i].request, MPI_STATUS_IGNORE));
         case_check(ops[i].t, ops[i].send, ops[i].recv);

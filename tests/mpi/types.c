@@ -80,7 +80,7 @@ static void make_layouts(void)
     layouts[5] = (struct kind){.name = "lower bound -8", .type = resized(contiguous(INTS, MPI_INT), -8, 64)};
     layouts[6] = (struct kind){.name = "lower bound 16", .type = resized(vector(), 16, 96)};
     layouts[7] = (struct kind){.name = "lower bound 4, and the extent of a contiguous one",
-                                 .type = resized(contiguous(INTS, MPI_INT), 4, 48)};
+                               .type = resized(contiguous(INTS, MPI_INT), 4, 48)};
     for (int i = 0; i < NLAYOUTS; i++) {
         struct kind *l = &layouts[i];
         MPI_Aint lb;

@@ -212,8 +212,8 @@ static void run_cycles(int cycles)
     ok = ok && measure(cycles, numbers, &grown, &opened);
     test_now("after %d cycles", cycles);
     if (ok) {
-        test_check(grown <= MAY_GROW + 5 * theirs, "memory grew by %ld bytes, in a quarter as many without Tutti by %ld",
-                   grown, theirs);
+        test_check(grown <= MAY_GROW + 5 * theirs,
+                   "memory grew by %ld bytes, in a quarter as many without Tutti by %ld", grown, theirs);
         test_check(opened <= 0, "%d more files are open", opened);
     }
     memory_give(memory, (char *)numbers);
