@@ -67,10 +67,12 @@ static const struct kind *kind_between(const struct test_case *t, enum side_name
     return has(t, TT_TYPES) ? kind_of(t, test_random(t->key + (uint64_t)((sender + 2) * (receiver + 2)))) : t->kind;
 }
 
+/* Of the last case. Not all groups meet the same cases, so each begins at a number of its own. */
+static uint64_t key;
+
 static void run_count(struct test_case *t, int count, int variants)
 {
     const int roots[] = {0, t->group->size / 2, t->group->size - 1};
-    static uint64_t key;
 
     t->count = count;
     for (int v = 0; v < variants; v++) {
@@ -169,6 +171,7 @@ static void run_groups(struct test_case *t, bool small_pieces)
     for (int at = 0; at <= test_size / 2; at++) {
         struct group g = group_make(at);
 
+        key = (uint64_t)(at + 1 + small_pieces * test_size) << 20;
         t->group = &g;
         run_group(t, small_pieces);
         run_topologies(t, &g);
