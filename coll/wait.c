@@ -313,11 +313,16 @@ static int start(struct tt_ticket *t)
     return error;
 }
 
-TT_PUBLIC int MPI_Start(MPI_Request *request)
+static int start_any(MPI_Request *request)
 {
     struct tt_ticket *t = passes_through() ? NULL : tt_ticket_of(*request);
 
     return t ? start(t) : PMPI_Start(request);
+}
+
+TT_PUBLIC int MPI_Start(MPI_Request *request)
+{
+    return start_any(request);
 }
 
 TT_PUBLIC int MPI_Startall(int n, MPI_Request requests[])
@@ -327,7 +332,7 @@ TT_PUBLIC int MPI_Startall(int n, MPI_Request requests[])
     if (passes_through())
         return PMPI_Startall(n, requests);
     for (int i = 0; i < n && error == MPI_SUCCESS; i++)
-        error = MPI_Start(&requests[i]);
+        error = start_any(&requests[i]);
     return error;
 }
 
