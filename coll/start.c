@@ -23,7 +23,7 @@ struct work {
     struct tt_comm *comm; /* held */
     int ended;            /* what tt_task_end returned */
     void *arrays;         /* persistent: copies of those that the call points to */
-    MPI_Datatype *held;   /* duplicates to free */
+    MPI_Datatype *held;   /* persistent: handles of our own, to free */
     int nheld;
     bool keeps_op, holds_runs;
 };

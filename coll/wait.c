@@ -208,7 +208,9 @@ static bool some_done(void *what)
     return *w->index != 0 || w->error != MPI_SUCCESS;
 }
 
-static int many_wait(struct wait *w, int n, MPI_Request *requests, MPI_Status *statuses, bool (*done)(void *))
+/* Until it is done; or asks once. */
+static int many_ask(struct wait *w, int n, MPI_Request *requests, MPI_Status *statuses, bool (*done)(void *),
+                    bool waits)
 {
     struct many m;
     int error = many_open(&m, n, requests, statuses);
@@ -216,7 +218,10 @@ static int many_wait(struct wait *w, int n, MPI_Request *requests, MPI_Status *s
     if (error != MPI_SUCCESS)
         return error;
     w->many = &m;
-    tt_wait(done, w);
+    if (waits)
+        tt_wait(done, w);
+    else
+        done(w);
     many_close(&m);
     return w->error;
 }
@@ -226,7 +231,7 @@ TT_PUBLIC int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[])
     struct wait w = {0};
 
     return passes_through() || n <= 0 ? PMPI_Waitall(n, requests, statuses)
-                                      : many_wait(&w, n, requests, statuses, all_done);
+                                      : many_ask(&w, n, requests, statuses, all_done, true);
 }
 
 TT_PUBLIC int MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status *status)
@@ -234,7 +239,7 @@ TT_PUBLIC int MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status 
     struct wait w = {.index = index, .status = status};
 
     return passes_through() || n <= 0 ? PMPI_Waitany(n, requests, index, status)
-                                      : many_wait(&w, n, requests, MPI_STATUSES_IGNORE, any_done);
+                                      : many_ask(&w, n, requests, MPI_STATUSES_IGNORE, any_done, true);
 }
 
 TT_PUBLIC int MPI_Waitsome(int n, MPI_Request requests[], int *k, int which[], MPI_Status statuses[])
@@ -242,55 +247,39 @@ TT_PUBLIC int MPI_Waitsome(int n, MPI_Request requests[], int *k, int which[], M
     struct wait w = {.index = k, .which = which};
 
     return passes_through() || n <= 0 ? PMPI_Waitsome(n, requests, k, which, statuses)
-                                      : many_wait(&w, n, requests, statuses, some_done);
+                                      : many_ask(&w, n, requests, statuses, some_done, true);
 }
 
 TT_PUBLIC int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
-    struct many m;
+    struct wait w = {0};
     int error;
 
     if (passes_through() || n <= 0)
         return PMPI_Testall(n, requests, flag, statuses);
-    tt_progress();
-    error = many_open(&m, n, requests, statuses);
-    if (error != MPI_SUCCESS)
-        return error;
-    error = test_all(&m, flag);
-    many_close(&m);
+    error = many_ask(&w, n, requests, statuses, all_done, false);
+    *flag = w.flag;
     return error;
 }
 
 TT_PUBLIC int MPI_Testany(int n, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
-    struct many m;
+    struct wait w = {.index = index, .status = status};
     int error;
 
     if (passes_through() || n <= 0)
         return PMPI_Testany(n, requests, index, flag, status);
-    tt_progress();
-    error = many_open(&m, n, requests, MPI_STATUSES_IGNORE);
-    if (error != MPI_SUCCESS)
-        return error;
-    error = test_any(&m, index, flag, status);
-    many_close(&m);
+    error = many_ask(&w, n, requests, MPI_STATUSES_IGNORE, any_done, false);
+    *flag = w.flag;
     return error;
 }
 
 TT_PUBLIC int MPI_Testsome(int n, MPI_Request requests[], int *k, int which[], MPI_Status statuses[])
 {
-    struct many m;
-    int error;
+    struct wait w = {.index = k, .which = which};
 
-    if (passes_through() || n <= 0)
-        return PMPI_Testsome(n, requests, k, which, statuses);
-    tt_progress();
-    error = many_open(&m, n, requests, statuses);
-    if (error != MPI_SUCCESS)
-        return error;
-    error = test_some(&m, k, which);
-    many_close(&m);
-    return error;
+    return passes_through() || n <= 0 ? PMPI_Testsome(n, requests, k, which, statuses)
+                                      : many_ask(&w, n, requests, statuses, some_done, false);
 }
 
 /* ---- starting and freeing ---- */
