@@ -34,6 +34,14 @@ struct tt_loc {
     int64_t at;
 };
 
+/* Which ranks share a node. Nodes are numbered in the order of their lowest ranks. */
+struct tt_nodes {
+    int n;            /* of nodes */
+    const int *of;    /* the node of each rank */
+    const int *ranks; /* all ranks, node by node, in rank order within each */
+    const int *first; /* n + 1: node i's are ranks[first[i]] to ranks[first[i + 1] - 1] */
+};
+
 /* What a rank knows about one call. Except for inplace and what is called local below, every field is the same on all
  * ranks; inplace may differ (reduce, gather, scatter: root only). What may differ must not change what goes on the
  * wire: neither the choice of the algorithm, nor who sends how much to whom in which order.
@@ -69,6 +77,7 @@ struct tt_shape {
     const int64_t *sends;  /* alltoallv: elements of this rank's block for each rank */
     int64_t segment;       /* elements of one segment of a pipelined algorithm, at least 1 */
     size_t unit;           /* bytes of one element; 1 where blocks are local */
+    const struct tt_nodes *nodes; /* NULL: all ranks share one node, or nothing is known of it */
     const int64_t *counts_at, *sends_at; /* set for builders by tt_plan_build alone: what tt_offset() finds there */
 };
 
@@ -167,7 +176,36 @@ int64_t tt_shape_bytes(const struct tt_shape *s);
 /* ---- the row ---- */
 enum tt_needs {
     TT_COMMUTATIVE = 1 << 0, /* folds operands out of rank order */
-    TT_POWER_OF_TWO = 1 << 1 /* of ranks */
+    TT_POWER_OF_TWO = 1 << 1, /* of ranks */
+    TT_TWO_LEVELS = 1 << 2    /* more than one node, and a node of more than one rank */
+};
+
+/* ---- what it costs ----
+ * In the textbooks' terms: a message of n bytes takes alpha + n beta, reducing n bytes takes gamma n, and a rank takes a
+ * little time, overhead, for each message it sends. Where many messages are under way at once they share links, so beta
+ * is stated for a pattern: all ranks send at once, each n bytes, and it is the slowest one's. Seconds, and seconds per
+ * byte. */
+struct tt_fare {
+    double alpha, beta;
+};
+
+/* Ranks are told apart by up to so many bits. */
+enum { TT_MAX_BITS = 24 };
+
+/* The links between the ranks of a scope, as the closed forms see them. A formula reads at most O(log p) of it. */
+struct tt_net {
+    int size;                          /* p */
+    struct tt_fare shift[TT_MAX_BITS]; /* every rank sends to the rank 2^k further on, around */
+    struct tt_fare swap[TT_MAX_BITS];  /* every rank exchanges with the rank whose number differs in bit k */
+    struct tt_fare tree[TT_MAX_BITS];  /* every multiple of 2^(k+1) sends to the rank 2^k further on */
+    struct tt_fare all;                /* every rank sends n bytes to every other: beta n for all of them together */
+    struct tt_fare one;                /* every rank but one sends n bytes to that one, or it to all: likewise */
+    double gamma;                      /* to reduce a byte, two operands into one */
+    double copy;                       /* to copy a byte */
+    double launch;                     /* to start a reduction or a copy; 0 for the host's */
+    double overhead;                   /* of a message, at its sender */
+    const struct tt_net *within;       /* two levels: the ranks of the largest node; NULL where there is one node */
+    const struct tt_net *across;       /* one rank of each node, as many at a time as the smallest node has ranks */
 };
 
 /* Who carries out a call: we do, by the plan that build writes, or somebody else's library. */
@@ -181,6 +219,7 @@ struct tt_alg {
     bool canonical;      /* a reduction that folds every element in the one tree that p gives (pieces.h) */
     int (*build)(struct tt_plan *p, const struct tt_shape *s); /* TT_OWN only; 0, or an errno value */
     enum tt_delegate delegate;
+    double (*cost)(const struct tt_shape *s, const struct tt_net *net); /* TT_OWN only; seconds, of the last rank */
 };
 
 /* Why this algorithm cannot serve this shape, as words that continue "because ...", or NULL if it can.
