@@ -191,6 +191,7 @@ struct tt_fare {
 };
 struct tt_fares {
     struct tt_fare near, far; /* within nodes, across the network; zero where no message does */
+    double crossing;          /* how much of the messages is across: 0 to 1 */
 };
 
 /* Ranks are told apart by up to so many bits. */
@@ -200,12 +201,16 @@ enum { TT_MAX_BITS = 24 };
 struct tt_net {
     int size;                            /* p */
     struct tt_fares shift[TT_MAX_BITS];  /* every rank sends to the rank 2^k further on, around */
+    struct tt_fares both;                /* every rank sends to the next and to the one before, around */
     struct tt_fares swap[TT_MAX_BITS];   /* every rank exchanges with the rank, if any, whose number differs in bit k */
     struct tt_fares fold;                /* the ranks that sit out in folding (pieces.h) send to their partners */
     struct tt_fares folded[TT_MAX_BITS]; /* as swap, of those that stay, by their numbers in the folded scope */
     struct tt_fares tree[TT_MAX_BITS];   /* every multiple of 2^(k+1) sends to the rank 2^k further on */
     struct tt_fares merge[TT_MAX_BITS];  /* of the groups that merge at level k (pieces.h) one's first rank sends to the
                                             other's */
+    struct tt_fares halves[TT_MAX_BITS]; /* of those that stay, 2^k to 2^(k+1) - 1 send to those 2^k below */
+    struct tt_fares reverse;             /* who stays sends to whose number has its binary digits in reverse */
+    struct tt_fares alone;               /* one message, nothing else being under way */
     struct tt_fares pair;                /* ranks r and k - r (modulo p) exchange: on average over k */
     struct tt_fares all;                 /* every rank sends n bytes to every other: beta n for all of them together */
     const struct tt_fares *one;          /* by node of a root: every other rank sends n bytes to it, or it to them: likewise */

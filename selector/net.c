@@ -21,7 +21,8 @@ struct traffic {
     int scopes, size;
     const int *ranks; /* of the topology, scope by scope */
     int *load;        /* messages through each port */
-    struct tt_fares fares; /* alpha of those added so far */
+    int64_t messages, across; /* added so far, all and those across the network */
+    struct tt_fares fares;    /* their alpha */
     int *members, *with_gpu; /* of the scope that is looked at: by node */
     int *sharing;            /* likewise, by port at TT_LEVEL_GPU */
 };
@@ -31,6 +32,7 @@ struct traffic {
 static void clear(struct traffic *w)
 {
     memset(w->load, 0, (size_t)w->ports.n * sizeof *w->load);
+    w->messages = w->across = 0;
     w->fares = (struct tt_fares){0};
 }
 
@@ -42,6 +44,8 @@ static void add(struct traffic *w, enum tt_level level, int out, int in, int n)
 
     if (n == 0)
         return;
+    w->messages += n;
+    w->across += level == TT_LEVEL_NIC ? n : 0;
     w->load[out] += n;
     w->load[in] += in == out ? 0 : n;
     fare->alpha = alpha > fare->alpha ? alpha : fare->alpha;
@@ -55,6 +59,7 @@ static struct tt_fares sum_up(struct traffic *w)
 
         fare->beta = beta > fare->beta ? beta : fare->beta;
     }
+    w->fares.crossing = w->messages ? (double)w->across / (double)w->messages : 0;
     return w->fares;
 }
 
@@ -65,6 +70,12 @@ typedef int pattern(int a, int size, int k);
 static int shifted(int a, int size, int k)
 {
     return 1 << k < size ? tt_mod(a + (1 << k), size) : -1;
+}
+
+static int before(int a, int size, int k)
+{
+    (void)k;
+    return tt_mod(a - 1, size);
 }
 
 static int swapped(int a, int size, int k)
@@ -78,13 +89,37 @@ static int folds(int a, int size, int k)
     return a < 2 * (size - tt_pow2_below(size)) && a % 2 == 0 ? a + 1 : -1;
 }
 
+/* Of those that stay, the one of that number. */
+static int rank_at(int number, int size)
+{
+    const int pairs = size - tt_pow2_below(size);
+
+    return number < pairs ? 2 * number + 1 : number + pairs;
+}
+
 static int swapped_folded(int a, int size, int k)
 {
-    const int pairs = size - tt_pow2_below(size), peer = tt_folded_rank(a, size) ^ 1 << k;
+    const int peer = tt_folded_rank(a, size) ^ 1 << k;
 
-    if (folds(a, size, 0) >= 0 || peer >= size - pairs)
-        return -1;
-    return peer < pairs ? 2 * peer + 1 : peer + pairs;
+    return folds(a, size, 0) < 0 && peer < tt_pow2_below(size) ? rank_at(peer, size) : -1;
+}
+
+static int halves(int a, int size, int k)
+{
+    const int i = tt_folded_rank(a, size);
+
+    return folds(a, size, 0) < 0 && i >> k == 1 ? rank_at(i - (1 << k), size) : -1;
+}
+
+/* The other way about: who has the block of a, the number of its part being reversed. */
+static int reversed(int a, int size, int k)
+{
+    int i = tt_folded_rank(a, size), r = 0;
+
+    (void)k;
+    for (int bit = 1; bit < tt_pow2_below(size); bit *= 2)
+        r = 2 * r + !!(i & bit);
+    return rank_at(r, size);
 }
 
 static int down_tree(int a, int size, int k)
@@ -104,9 +139,8 @@ static int reflected(int a, int size, int k)
     return tt_mod(k - a, size);
 }
 
-static struct tt_fares fare_of(struct traffic *w, pattern *to, int k)
+static void send_all(struct traffic *w, pattern *to, int k)
 {
-    clear(w);
     for (int i = 0; i < w->scopes * w->size; i++) {
         const int a = i % w->size, b = to(a, w->size, k);
 
@@ -118,6 +152,12 @@ static struct tt_fares fare_of(struct traffic *w, pattern *to, int k)
             add(w, level, way.out, way.in, 1);
         }
     }
+}
+
+static struct tt_fares fare_of(struct traffic *w, pattern *to, int k)
+{
+    clear(w);
+    send_all(w, to, k);
     return sum_up(w);
 }
 
@@ -138,8 +178,17 @@ static struct tt_fares average(struct traffic *w)
 
         add_fare(&sum.near, &f.near, 1.0 / samples);
         add_fare(&sum.far, &f.far, 1.0 / samples);
+        sum.crossing += f.crossing / samples;
     }
     return sum;
+}
+
+static struct tt_fares both_ways(struct traffic *w)
+{
+    clear(w);
+    send_all(w, shifted, 0);
+    send_all(w, before, 0);
+    return sum_up(w);
 }
 
 /* ---- everybody to everybody, or to one ---- */
@@ -224,6 +273,22 @@ static struct tt_fares to_one(const struct traffic *w, int i)
         if (at[level] * speed->beta > fare->beta)
             fare->beta = at[level] * speed->beta;
     }
+    fares.crossing = w->size > 1 ? (double)(w->size - w->members[w->t->seats[w->ranks[i]].node]) / (w->size - 1) : 0;
+    return fares;
+}
+
+/* One message at a time, at the slowest level within nodes that any two ranks have between them, or across. */
+static struct tt_fares alone(const struct tt_topo *t, const struct tt_fares *all)
+{
+    struct tt_fares fares = {.crossing = all->crossing};
+
+    for (int level = 0; level < TT_NLEVELS; level++) {
+        struct tt_fare *fare = level == TT_LEVEL_NIC ? &fares.far : &fares.near;
+        const double alpha = level == TT_LEVEL_NIC ? all->far.alpha : all->near.alpha;
+
+        if (alpha > 0 && t->speed[level].alpha == alpha)
+            *fare = (struct tt_fare){alpha, t->speed[level].beta};
+    }
     return fares;
 }
 
@@ -235,12 +300,16 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
         net->shift[k] = fare_of(w, shifted, k);
         net->swap[k] = fare_of(w, swapped, k);
         net->folded[k] = fare_of(w, swapped_folded, k);
+        net->halves[k] = fare_of(w, halves, k);
         net->tree[k] = fare_of(w, down_tree, k);
         net->merge[k] = 1 << k <= tt_pow2_below(w->size) ? fare_of(w, merges, k) : (struct tt_fares){0};
     }
-    net->fold = fare_of(w, folds, 0);
-    net->pair = average(w);
+    net->both = both_ways(w);
     net->all = everybody(w);
+    net->fold = fare_of(w, folds, 0);
+    net->reverse = fare_of(w, reversed, 0);
+    net->alone = alone(w->t, &net->all);
+    net->pair = average(w);
 }
 
 /* The struct, and behind it the fares by node and the nodes of ranks. */
