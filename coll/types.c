@@ -313,6 +313,16 @@ const struct tt_cell *tt_cell_of(MPI_Datatype type, MPI_Op op, const char **why,
     return cell && (MPI_Aint)cell->size == row->layout.extent ? cell : NULL;
 }
 
+bool tt_op_is_applicable(MPI_Datatype type, MPI_Op op)
+{
+    const struct type_row *row = type_find(type);
+    const enum tt_op which = op_find(op);
+
+    if (which == TT_NOPS)
+        return op != MPI_OP_NULL && op != MPI_REPLACE && op != MPI_NO_OP;
+    return row && tt_op_legal(which, row->class);
+}
+
 const char *tt_mpi_type_name(MPI_Datatype type)
 {
     const struct type_row *row = type_find(type);
