@@ -305,7 +305,7 @@ const struct tt_cell *tt_cell_of(MPI_Datatype type, MPI_Op op, const char **why,
     *ours = row && row->ours && which < TT_NOPS;
     *why = "only the MPI below knows this type";
     if (which == TT_NOPS)
-        *why = "a user's op: only the MPI below can call it";
+        *why = "a user's op: the MPI below calls it";
     else if (row && !tt_op_legal(which, row->class))
         *why = "the standard does not allow this op on this type";
     else if (row)
