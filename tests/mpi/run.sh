@@ -135,6 +135,7 @@ run_reproducible()
     passes 7 "" reproducible
     passes 4 "" reproducible
 }
+run_user_ops() { passes 7 "" user_ops; }
 run_gaps()
 {
     passes 3 "" gaps
@@ -268,7 +269,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings nocuda ends fortran errors faults costs reproducible gaps worlds cells reduce_local types \
+for name in ${*:-harmless settings nocuda ends fortran errors faults costs reproducible user_ops gaps worlds cells reduce_local types \
     p2p requests threads flavours collectives}; do
     "run_$name"
 done
