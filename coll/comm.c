@@ -9,7 +9,7 @@
 
 #include "coll/config.h"
 #include "coll/exec.h"
-#include "coll/request.h"
+#include "coll/meet.h"
 
 enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
 
@@ -163,16 +163,6 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     return c;
 }
 
-/* Waits, by polling, until every rank of comm is here. What follows may then wait inside the MPI below without keeping
- * anybody from anything: no rank of comm still waits for what only this one's polling would move on. */
-static void gather(MPI_Comm comm)
-{
-    MPI_Request all;
-
-    if (PMPI_Ibarrier(comm, &all) == MPI_SUCCESS)
-        tt_wait_for(&all, MPI_STATUS_IGNORE);
-}
-
 /* What all ranks do together, even one that has no memory for the state: then c is NULL. */
 static void make_ready(MPI_Comm comm, struct tt_comm *c)
 {
@@ -180,7 +170,7 @@ static void make_ready(MPI_Comm comm, struct tt_comm *c)
     bool usable;
     int size;
 
-    gather(comm);
+    tt_meet(comm);
     made = try_private_comm(comm);
     usable = made != MPI_COMM_NULL;
     PMPI_Comm_size(comm, &size);

@@ -17,6 +17,7 @@
 #include "coll/error.h"
 #include "coll/exec.h"
 #include "coll/hook.h"
+#include "coll/meet.h"
 #include "coll/progress.h"
 #include "coll/request.h"
 #include "coll/types.h"
@@ -155,6 +156,7 @@ static int start(int provided)
     look_at_cores();
     start_thread(provided);
     tt_hook_install();
+    tt_meet_open();
     return tt_comm_of(MPI_COMM_WORLD, true, &world);
 }
 
