@@ -144,6 +144,7 @@ run_gaps()
     passes 3 "" gaps
     TUTTI_SIM_GPUS=2
 }
+run_foreign() { passes 4 "" foreign; }
 run_worlds()
 {
     passes 3 "" worlds cycles
@@ -244,13 +245,14 @@ fortran_names()
         [ -s "$output.theirs" ] && grep -q '^MPI_Wait$' "$output.ours" || fail "nm tells no names"
         for call in $(sed -n 's/^MPI_//p' "$output.ours"); do
             id=$(echo "$call" | tr '[:upper:]' '[:lower:]') names=
+            case $call in *_c) large=large_ ;; *) large= ;; esac
             case $theirs in
-            *mpichfort*) grep -q "^PMPI_$call\$" "$output.theirs" && names=mpi_${id}_f08_ ;;
+            *mpichfort*) grep -q "^PMPI_$call\$" "$output.theirs" && names=mpi_${id%_c}_f08_$large ;;
             *mpifh*) grep -q "^mpi_${id}_\$" "$output.theirs" && names="mpi_${id}_ ompi_${id}_f" ;;
             *f08*) grep -q "^pmpi_${id}_\$" "$output.theirs" && names=mpi_${id}_f08_ ;;
             esac
             for name in $names; do
-                grep -q "^$name\$" "$output.ours" || fail "MPI_$call has no $name: coll/fortran.def lacks a row"
+                grep -q "^$name\$" "$output.ours" || fail "MPI_$call has no $name: coll/fortran.def or foreign.def lacks a row"
             done
         done
     done
@@ -269,7 +271,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings nocuda ends fortran errors faults costs reproducible user_ops gaps worlds cells reduce_local types \
+for name in ${*:-harmless settings nocuda ends fortran errors faults costs reproducible user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours collectives}; do
     "run_$name"
 done
