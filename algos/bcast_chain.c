@@ -38,5 +38,6 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
 
 TT_ALGORITHM(bcast, chain,
              .summary = "segments down a chain, m of them: (p-2 + m) (alpha + n/m beta); for very long vectors",
+             .segmented = true,
              .build = build,
              .cost = cost);

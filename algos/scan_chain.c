@@ -53,5 +53,6 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
 
 TT_ALGORITHM(scan, chain,
              .summary = "segments down a chain, m of them: (2p-3 + m) (alpha + n/m (beta + gamma)); for long vectors",
+             .segmented = true,
              .build = build,
              .cost = cost);
