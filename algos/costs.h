@@ -16,7 +16,7 @@ static inline double tt_takes(const struct tt_net *net, const struct tt_fares *f
 {
     const double near = f->near.alpha + n * f->near.beta, far = f->far.alpha + n * f->far.beta;
 
-    return n > 0 ? net->overhead + (near > far ? near : far) : 0;
+    return n > 0 && f->any ? net->overhead + tt_larger(near, far) : 0;
 }
 
 /* The same on average over the pattern's messages: what counts where one waits for the other, in a chain. */
@@ -24,7 +24,7 @@ static inline double tt_hop(const struct tt_net *net, const struct tt_fares *f, 
 {
     const double near = f->near.alpha + n * f->near.beta, far = f->far.alpha + n * f->far.beta;
 
-    return n > 0 ? net->overhead + near + f->crossing * (far - near) : 0;
+    return n > 0 && f->any ? net->overhead + near + f->crossing * (far - near) : 0;
 }
 
 /* Steps of a ring in which so many blocks go round. In each step the slowest hop that a block is at decides; but a block
@@ -95,22 +95,43 @@ static inline double tt_parts_bytes(const struct tt_shape *s, int parts, int fir
     return tt_bytes(s, tt_part(s, parts, first));
 }
 
+/* Of the last so many, which are the shortest, but no less than one element. */
+static inline double tt_last_parts_bytes(const struct tt_shape *s, int parts, int last)
+{
+    const int64_t n = tt_part(s, parts, parts) - tt_part(s, parts, parts - last);
+
+    return tt_bytes(s, n > 0 ? n : tt_part(s, parts, 1));
+}
+
 /* Bytes of a block; of the average one, rounded up. */
 double tt_block_bytes(const struct tt_shape *s);
 
+/* ---- folding: when those that stand for a pair are ready, and the others ---- */
+struct tt_ready {
+    double pairs, singles;
+};
+
+/* The pairs fold, n bytes, and add. */
+struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add);
+
+/* All exchange, or merge, by these fares: so many bytes for pairs, and for the others. Who has to wait waits. */
+void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fares fares[TT_FOLD_CLASSES], double pairs,
+                  double singles, bool add);
+
+/* When those that sat out have the n bytes that they are handed, and all others are done. */
+double tt_unfold_cost(const struct tt_ready *t, const struct tt_net *net, double n);
+
 /* ---- the pieces of pieces.h; in the files where those are ---- */
-double tt_fold_cost(const struct tt_net *net, double n);
-double tt_fold_reduce_cost(const struct tt_net *net, double n);
-double tt_halve_cost(const struct tt_shape *s, const struct tt_net *net, enum tt_order order);
-double tt_double_cost(const struct tt_shape *s, const struct tt_net *net, enum tt_order order);
+void tt_halve_cost(struct tt_ready *t, const struct tt_shape *s, const struct tt_net *net, enum tt_order order);
+void tt_double_cost(struct tt_ready *t, const struct tt_shape *s, const struct tt_net *net, enum tt_order order);
 double tt_bcast_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_direct_cost(const struct tt_shape *s, const struct tt_net *net);
 double tt_everybody_cost(const struct tt_net *net, double n, int messages);
+double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int at_once);
 double tt_allgather_ring_cost(const struct tt_shape *s, const struct tt_net *net);
 double tt_allgather_direct_cost(const struct tt_shape *s, const struct tt_net *net);
 double tt_allgather_bruck_cost(const struct tt_shape *s, const struct tt_net *net);
 double tt_allgather_doubling_cost(const struct tt_shape *s, const struct tt_net *net);
-double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int at_once);
 
 #endif
