@@ -12,7 +12,7 @@
 #include "algos/pieces.h"
 #include "selector/ports.h"
 
-enum { SAMPLES = 16 }; /* of the steps that an average is taken over */
+enum { SAMPLES = 64 }; /* of the steps that an average is taken over */
 
 /* Scopes of equal size that do the same at the same time, and what is on the way. */
 struct traffic {
@@ -79,9 +79,11 @@ static int before(int a, int size, int k)
     return tt_mod(a - 1, size);
 }
 
-static int swapped(int a, int size, int k)
+static int climbs(int a, int size, int k)
 {
-    return (a ^ 1 << k) < size ? a ^ 1 << k : -1;
+    const int bit = 1 << k, peer = a ^ bit;
+
+    return peer < size && (!(a & bit) || a + bit < size) ? peer : -1;
 }
 
 static int folds(int a, int size, int k)
@@ -109,7 +111,7 @@ static int halves(int a, int size, int k)
 {
     const int i = tt_folded_rank(a, size);
 
-    return folds(a, size, 0) < 0 && i >> k == 1 ? rank_at(i - (1 << k), size) : -1;
+    return folds(a, size, 0) < 0 && i >> k == 1 ? (i == 1 << k ? 0 : rank_at(i - (1 << k), size)) : -1;
 }
 
 /* The other way about: who has the block of a, the number of its part being reversed. */
@@ -219,21 +221,21 @@ static void add_fare(struct tt_fare *sum, const struct tt_fare *fare, double wei
     sum->beta += weight * fare->beta;
 }
 
-/* The average over the steps of the reflected pattern, or over some of them. */
-static struct tt_fares average(struct traffic *w)
+/* The average over the steps of the reflected pattern, or, if there are very many, over some of them. */
+static void average(struct traffic *w, struct tt_fares *mixed, struct tt_fares *pure)
 {
     const int samples = w->size < SAMPLES ? w->size : SAMPLES;
-    struct tt_fares sum = {0};
 
     for (int i = 0; i < samples; i++) {
-        const struct tt_fares f = fare_of(w, reflected, (int)((int64_t)i * w->size / samples));
+        const int k = w->size <= SAMPLES ? i : (int)((i * UINT64_C(2654435769) >> 8) % (unsigned)w->size);
+        const struct tt_fares f = fare_of(w, reflected, k);
+        struct tt_fares *sum = f.crossing > 0 && f.crossing < 1 ? mixed : pure;
 
-        add_fare(&sum.near, &f.near, 1.0 / samples);
-        add_fare(&sum.far, &f.far, 1.0 / samples);
-        sum.crossing += f.crossing / samples;
-        sum.any |= f.any;
+        add_fare(&sum->near, &f.near, 1.0 / samples);
+        add_fare(&sum->far, &f.far, 1.0 / samples);
+        sum->crossing += f.crossing / samples;
+        sum->any |= f.any;
     }
-    return sum;
 }
 
 static struct tt_fares both_ways(struct traffic *w)
@@ -352,7 +354,7 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
 {
     for (int k = 0; 1 << k <= w->size && k < TT_MAX_BITS; k++) {
         net->shift[k] = fare_of(w, shifted, k);
-        net->swap[k] = fare_of(w, swapped, k);
+        net->climb[k] = fare_of(w, climbs, k);
         fares_by_class(w, swapped_folded, k, net->folded[k]);
         net->halves[k] = fare_of(w, halves, k);
         net->tree[k] = fare_of(w, down_tree, k);
@@ -364,7 +366,7 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
     net->fold = fare_of(w, folds, 0);
     net->reverse = fare_of(w, reversed, 0);
     net->alone = alone(w->t, &net->all);
-    net->pair = average(w);
+    average(w, &net->pair, &net->pair_pure);
 }
 
 /* The struct, and behind it the fares by node and the nodes of ranks. */

@@ -270,7 +270,7 @@ END_TEST
 
 /* ---- the fares of patterns are what a round of them costs ---- */
 
-enum { SHIFT, SWAP, FOLD, FOLDED, TREE, MERGE, ALL, ONE, PATTERNS };
+enum { SHIFT, CLIMB, FOLD, FOLDED, TREE, MERGE, ALL, ONE, PATTERNS };
 static int pattern, bit, hub;
 
 /* The place of a rank among those that stay when pairs fold. -1: it sits out. */
@@ -299,8 +299,8 @@ static bool sends(int a, int b, int size)
     switch (pattern) {
     case SHIFT:
         return (b - a + size) % size == 1 << bit;
-    case SWAP:
-        return (a ^ b) == 1 << bit;
+    case CLIMB:
+        return (a ^ b) == 1 << bit && (a < b || a + (1 << bit) < size);
     case FOLD:
         return place < 0 && b == a + 1;
     case FOLDED:
@@ -338,7 +338,7 @@ static double fare(const struct tt_fares *f, double n)
 /* The slowest of the classes, where there are some. */
 static double slowest(const struct tt_net *net, double n)
 {
-    const struct tt_fares *const of[] = {net->shift + bit, net->swap + bit,   &net->fold, net->folded[bit],
+    const struct tt_fares *const of[] = {net->shift + bit, net->climb + bit,   &net->fold, net->folded[bit],
                                          net->tree + bit,  net->merge[bit], &net->all,  net->one + net->node[hub]};
     double most = fare(of[pattern], n);
 
