@@ -61,7 +61,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
         return tt_copies(net, 2 * n);
     if (half < p)
         return tt_rounds(net, one, n, 2 * (p - 1), half) + (p - 1) * adds;
-    return (p - 1) * (tt_larger(2 * adds, reducing) + tt_takes(net, both, n));
+    return tt_larger((p - 1) * 2 * adds + tt_takes(net, both, n), (p - 1) * reducing + adds) + (p - 1) * tt_takes(net, both, n);
 }
 
 TT_ALGORITHM(allreduce, bidirectional_ring,
