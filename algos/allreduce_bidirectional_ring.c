@@ -46,15 +46,15 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
  * and one's messages have the links for themselves while the other reduces. */
 static double step(const struct tt_fare *both, const struct tt_fare *one, double n, double adds)
 {
-    return both->alpha + n * both->beta + adds - tt_smaller(adds, n * (both->beta - one->beta));
+    return both->alpha + n * both->beta + adds - 0.5 * tt_smaller(adds, n * (both->beta - one->beta));
 }
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int p = net->size;
     const int64_t half = tt_cut(s->count, 2, 1);
-    const struct tt_fares *both = &net->both, *one = &net->shift[0];
     const double n = tt_bytes(s, tt_cut(half, p, 1)), adds = tt_adds(net, n);
+    const struct tt_fares *one = &net->shift[0], late = tt_out_of_step(net, &net->both, n), *both = &late;
     const double reducing = net->overhead + tt_larger(step(&both->near, &one->near, n, adds), step(&both->far, &one->far, n, adds));
 
     if (p == 1)

@@ -104,7 +104,9 @@ static double one_at_a_time(const struct tt_net *net, double n, double copy)
     const struct tt_fare f = step(net, n);
     const double one = net->overhead + f.alpha + n * f.beta;
 
-    return p == 2 ? copy - net->overhead + 2 * one : tt_larger(p * one, selves * copy + (p - selves) * one);
+    if (p == 2)
+        return copy - net->overhead + 2 * one;
+    return tt_larger(p * one, selves * copy + (p - selves) * (0.9 * one + 0.1 * tt_takes(net, &net->alone, n)));
 }
 
 double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int at_once)

@@ -75,12 +75,13 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     const int p = net->size;
     const double row = net->shift[0].crossing > 0 ? 1 / net->shift[0].crossing : p; /* ranks of a node, one after another */
     const int64_t waits = p - (int)row + 1; /* the ring stops at a node's first rank when it has its own */
-    const struct tt_fares ring = p > 1 ? thinned(net) : (struct tt_fares){0};
+    const double n = tt_parts_bytes(s, p, 1);
+    const struct tt_fares thin = p > 1 ? thinned(net) : (struct tt_fares){0}, ring = tt_out_of_step(net, &thin, n);
     double t = 0;
 
     for (int k = 0; 1 << k < p; k++)
         t += tt_takes(net, &net->tree[k], tt_parts_bytes(s, p, 2 << k < p ? 1 << k : p - (1 << k)));
-    return t + tt_rounds(net, &ring, tt_parts_bytes(s, p, 1), p - 1, s->count < waits ? s->count : waits);
+    return t + tt_rounds(net, &ring, n, p - 1, s->count < waits ? s->count : waits);
 }
 
 TT_ALGORITHM(bcast, scatter_allgather,

@@ -32,6 +32,17 @@ static inline double tt_hop(const struct tt_net *net, const struct tt_fares *f, 
     return n > 0 && f->any ? net->overhead + near + f->crossing * (far - near) : 0;
 }
 
+/* The same fares where ranks are out of step: alpha is over, mostly, while others use the link. */
+static inline struct tt_fares tt_out_of_step(const struct tt_net *net, const struct tt_fares *f, double n)
+{
+    const double near = n * (f->near.beta - net->alone.near.beta), far = n * (f->far.beta - net->alone.far.beta);
+    struct tt_fares g = *f;
+
+    g.near.alpha -= 0.4 * tt_smaller(f->near.alpha, near > 0 ? near : 0);
+    g.far.alpha -= 0.4 * tt_smaller(f->far.alpha, far > 0 ? far : 0);
+    return g;
+}
+
 /* Steps of a ring in which so many blocks go round. In each step the slowest hop that a block is at decides; but a block
  * waits for a slow hop as often only as there are others before it. */
 static inline double tt_rounds(const struct tt_net *net, const struct tt_fares *f, double n, int steps, int64_t blocks)
@@ -59,19 +70,19 @@ static inline double tt_chain_line(const struct tt_fare *one, const struct tt_fa
     const double ramps = 2 * busy * delay < rounds ? 2 * busy * delay : rounds;
 
     const double share = n * one->beta * (ramps * ramp + (rounds - ramps) * slow) / rounds;
-    const double hidden = tt_smaller(one->alpha, share - n * one->beta); /* under what others send */
 
-    return one->alpha + share - (neighbours ? hidden / 2 : 0);
+    return one->alpha + share;
 }
 
 static inline struct tt_chain tt_chain_cost(const struct tt_net *net, double n, double hops, double segments, double delay)
 {
     const struct tt_fares *f = &net->shift[0];
     const double near = tt_chain_line(&net->alone.near, &f->near, n, hops, segments, delay, true);
+    const double across = f->crossing > 0 ? (f->crossing * (hops + 1) - 1) / hops : 0; /* of the hops; the ring has one more */
     const double far = tt_chain_line(&net->alone.far, &f->far, n, hops, segments, delay, false);
     const double slowest = tt_larger(f->near.alpha + f->near.beta > 0 ? near : 0, f->far.alpha + f->far.beta > 0 ? far : 0);
 
-    return (struct tt_chain){net->overhead + near + f->crossing * (far - near), net->overhead + near, net->overhead + slowest};
+    return (struct tt_chain){net->overhead + near + across * (far - near), net->overhead + near, net->overhead + slowest};
 }
 
 /* So many messages of n bytes each through one port, posted one after the other among others, which takes so long all

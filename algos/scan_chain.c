@@ -40,8 +40,9 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int64_t segment = s->segment < s->count ? s->segment : s->count;
     const double n = tt_bytes(s, segment), segments = s->count > 0 ? tt_bytes(s, s->count) / n : 0;
-    const double adds = tt_adds(net, n), hops = net->size - 1;
-    const double row = net->shift[0].crossing > 0 ? 1 / net->shift[0].crossing : net->size; /* ranks before the first slow hop */
+    const double adds = tt_adds(net, n), hops = net->size - 1, crossing = net->shift[0].crossing;
+    const double row = crossing > 0 ? 1 / crossing : net->size; /* ranks between two slow hops */
+    const double waits = tt_smaller(row, segments - 1) / row * (net->size - row);
     const double copy = tt_copies(net, tt_bytes(s, s->count)); /* rank 0's, before anything else */
     struct tt_chain c;
 
@@ -50,9 +51,8 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     c = tt_chain_cost(net, n, hops, segments, 2);
     if (segments <= 1)
         return copy + hops * (c.mean + adds);
-    /* a rank adds one segment while it waits for the next, which comes at the pace of the slowest hop behind it */
-    return copy + hops * c.mean + (row - 1) * tt_larger(c.near, adds) +
-           (hops - row + segments - 1) * tt_larger(c.slowest, adds) + adds;
+    /* a rank adds one segment while it waits for the next, which for some hops comes at the pace of a slow one before */
+    return copy + hops * c.mean + (hops - waits) * tt_larger(c.near, adds) + (waits + segments - 2) * tt_larger(c.slowest, adds) + adds;
 }
 
 TT_ALGORITHM(scan, chain,

@@ -72,7 +72,7 @@ static double hand_down(const struct tt_net *net, int ranks, double n, const dou
             if (far == (net->tree[j].far.alpha > 0 || net->tree[j].far.beta > 0))
                 blocks += theirs < mine ? theirs : mine;
         }
-        sent = far ? f->far.alpha + blocks * n * net->alone.far.beta
+        sent = far ? f->far.alpha + blocks * n * (f->far.beta + net->alone.far.beta) / 2
                    : f->near.alpha + n * (mine * f->near.beta + (blocks - mine) * net->alone.near.beta);
         t = tt_larger(t, (top - k + 1) * net->overhead + sent + (k < top ? full[k] : last));
     }
@@ -94,7 +94,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
             t = ranks == bit ? (bit < net->size ? full[tt_steps(bit)] : hand_down(net, bit, n, full, full[tt_steps(bit) - 1]))
                              : hand_down(net, ranks, n, full, t);
         }
-    return tt_larger(t, tt_takes(net, &net->one[net->node[s->root]], n));
+    return t;
 }
 
 TT_ALGORITHM(scatter, binomial,
