@@ -247,7 +247,7 @@ static bool same_question(const struct tt_memo *memo, const struct tt_call *c)
 /* What may be kept is what depends on nothing but the arguments that same_question compares. */
 static bool may_keep(const struct tt_job *job)
 {
-    return !job->room && !(job->row->traits & (TT_NO_BUFFER | TT_NEIGHBOURS)) &&
+    return !job->room && !job->aliased && !(job->row->traits & (TT_NO_BUFFER | TT_NEIGHBOURS)) &&
            (job->cell || !(job->row->traits & TT_REDUCES)) && (!job->send.significant || job->send.lasting) &&
            (!job->recv.significant || job->recv.lasting);
 }

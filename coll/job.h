@@ -50,6 +50,7 @@ struct tt_job {
     const char *foreign; /* why only the MPI below can do it, or NULL; equal on all ranks */
     bool ours;           /* the MPI below cannot: the type is Tutti's */
     bool uneven;         /* this rank sends blocks of another length than it receives, which nobody can serve */
+    bool aliased;        /* both sides are one buffer, which is not allowed */
     void *room;          /* one allocation for arrays that a call with a count per rank needs; NULL for others */
 };
 

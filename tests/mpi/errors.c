@@ -530,6 +530,52 @@ static void try_all_uneven(void)
     test_set("TUTTI_CHUNK", NULL);
 }
 
+/* ---- one buffer for both sides, on one rank alone ---- */
+
+/* Whatever the MPI below thinks of it: nobody may be left waiting, and what arrives is what was there before. */
+static void try_alias(const struct row *row, const char *algorithm, enum memory memory, bool all)
+{
+    static int ours[2 * COUNT * MAX_RANKS], want[2 * COUNT * MAX_RANKS], got[2 * COUNT * MAX_RANKS];
+    const size_t bytes = sizeof(int) * COUNT * (size_t)(row->traits & TT_RECV_BLOCKS ? test_size : 1);
+    struct region *send = &regions[memory][0], *recv = &regions[memory][1];
+    struct tt_call c = row_call(row, COUNT, MPI_INT, MPI_COMM_WORLD, false);
+    const bool wrong = all || test_rank == 0;
+
+    test_now("%s by %s, %s memory, one buffer for both sides on %s", row->id, algorithm, memory_names[memory],
+             all ? "all ranks" : "rank 0");
+    for (int i = 0; i < 2 * COUNT * MAX_RANKS; i++)
+        ours[i] = 100 * test_rank + i;
+    memset(want, 0, sizeof want);
+    c.send.buf = ours;
+    c.recv.out = want;
+    row->theirs(&c);
+    c.recv.out = region_set(recv, 0, ours, sizeof ours);
+    c.send.buf = wrong ? c.recv.out : region_set(send, 0, ours, sizeof ours);
+    if (!test_success(row->ours(&c)) || ((row->traits & TT_RECV_AT_ROOT) && test_rank != c.root))
+        return;
+    test_check(region_get(recv, got), "bytes around the receive buffer were written");
+    test_check(memcmp(got, want, bytes) == 0, "expected what two buffers give");
+}
+
+static void try_aliases(void)
+{
+    const char *algorithm;
+
+    for (int r = 0; r < NROWS; r++)
+        for (int a = 0; (algorithm = test_algorithm(rows[r].id, a)); a++) {
+            if (rows[r].traits & (TT_NO_BUFFER | TT_ONE_BUFFER | TT_RECV_NOT_FIRST | TT_NEIGHBOURS) ||
+                strcmp(algorithm, "native") == 0)
+                continue; /* the MPI below is not asked: it may refuse, and leave the others waiting */
+            test_pin(rows[r].id, algorithm);
+            for (int all = 0; all < 2; all++) {
+                try_alias(&rows[r], algorithm, HOST, all);
+                if (test_gpus > 0)
+                    try_alias(&rows[r], algorithm, DEVICE, all);
+            }
+            test_pin(rows[r].id, NULL);
+        }
+}
+
 /* ---- handlers that do more than return ---- */
 
 enum raiser { BELOW, REFUSED, FAILED, NRAISERS };
@@ -718,6 +764,7 @@ int main(int argc, char **argv)
     if (test_gpus > 0)
         try_handler(DEVICE);
     try_all_uneven();
+    try_aliases();
     try_handlers();
     try_sound();
     PMPI_Type_free(&two_ints);
