@@ -3,7 +3,7 @@
  * result begins with the first sum that comes from below. In place that sum waits aside until the group's has been
  * added up, because the result takes the place of the rank's own part. Rank 0 has no result, and nothing is
  * written there. ceil(log2 p) (alpha + n beta + 2 n gamma). */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
@@ -31,7 +31,21 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_bytes(s, s->count);
+    double t = 0;
+
+    for (int k = 0; 1 << k < net->size; k++) {
+        const int sums = k == 0 ? 2 < net->size : 1 + (3 << k < net->size);
+
+        t += tt_takes(net, &net->swap[k], n) + sums * tt_adds(net, n);
+    }
+    return t;
+}
+
 TT_ALGORITHM(exscan, doubling,
              .summary = "groups merge in rank order: ceil(log2 p) (alpha + n beta + 2 n gamma); fewest steps",
              .canonical = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The pieces of pieces.h that are no algorithm of their own: where parts begin, folding, and what scans share. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -135,6 +135,21 @@ struct tt_loc tt_group_merge(struct tt_plan *p, int bit, struct tt_loc all, stru
     room = all.buf == TMP ? all : tt_tmp(p, n);
     tt_reduce(p, room, upper ? arrived : all, upper ? all : arrived, n);
     return room;
+}
+
+double tt_fold_cost(const struct tt_net *net, double n)
+{
+    return tt_pow2_below(net->size) < net->size ? tt_takes(net, &net->fold, n) : 0;
+}
+
+double tt_fold_reduce_cost(const struct tt_net *net, double n)
+{
+    return tt_pow2_below(net->size) < net->size ? tt_takes(net, &net->fold, n) + tt_adds(net, n) : 0;
+}
+
+double tt_block_bytes(const struct tt_shape *s)
+{
+    return s->counts ? tt_bytes(s, tt_offset(s, s->size)) / s->size : tt_bytes(s, s->count);
 }
 
 int tt_unwrapped(const struct tt_plan *p, int root, int child)

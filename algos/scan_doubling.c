@@ -5,7 +5,7 @@
  * next groups, so a rank needs it as long as there is such a place above it. Operands stay in rank order. The fewest
  * steps there are, for any number of ranks: the choice for short and middling vectors. ceil(log2 p) (alpha + n beta + 2
  * n gamma). */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
@@ -31,7 +31,18 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_bytes(s, s->count);
+    double t = net->size == 1 ? tt_copies(net, n) : 0;
+
+    for (int k = 0; 1 << k < net->size; k++)
+        t += tt_takes(net, &net->swap[k], n) + (1 + (k > 0 && 3 << k < net->size)) * tt_adds(net, n);
+    return t;
+}
+
 TT_ALGORITHM(scan, doubling,
              .summary = "groups merge in rank order: ceil(log2 p) (alpha + n beta + 2 n gamma); fewest steps",
              .canonical = true,
-             .build = build);
+             .build = build,
+             .cost = cost);
