@@ -21,7 +21,7 @@ enum tt_fact {
 #define F(id, kind, least, most, help) TT_FACT_##id,
     TT_FACTS(F)
 #undef F
-        TT_NFACTS
+    TT_NFACTS
 };
 
 /* From one value to another. Both belong to it, in every span there is. */
