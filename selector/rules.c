@@ -132,10 +132,12 @@ int tt_rule_read_algorithm(struct tt_rule *rule, bool strict, const char *text, 
     }
     if (!slash)
         return 0;
-    if (tt_rule_algorithm(rule, first_of(rule->colls))->delegate != TT_OWN) {
-        snprintf(why, size, "%s is not Tutti's own, and has no segments", rule->algorithm);
-        return -1;
-    }
+    for (int c = 0; c < TT_NCOLLS; c++)
+        if (rule->colls >> c & 1 && !tt_rule_algorithm(rule, (enum tt_coll)c)->segmented) {
+            snprintf(why, size, "%s of %s has no segments: leave out what is behind the slash", rule->algorithm,
+                     tt_coll_name((enum tt_coll)c));
+            return -1;
+        }
     if (segment_parse(slash + 1, length - n - 1, &rule->segment)) {
         snprintf(why, size, "%s: its segment may be a size from 1 to 1G, such as %s/64K",
                  tt_print_piece(piece, sizeof piece, text, length), rule->algorithm);

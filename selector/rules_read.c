@@ -316,11 +316,10 @@ static int read_pins(struct tt_rules *rules, enum tt_coll coll, const char *text
     char inner[1024], piece[64];
 
     do {
-        const struct piece one = trim(cut(&rest, ';'));
+        const struct piece one = cut(&rest, ';');
 
-        if (read_pin(rules, coll, one, inner, sizeof inner)) {
-            snprintf(why, size, "%s: %s: %s", rules->name, tt_print_piece(piece, sizeof piece, one.at, one.length),
-                     inner);
+        if (read_pin(rules, coll, trim(one), inner, sizeof inner)) {
+            snprintf(why, size, "%s=%s: %s", rules->name, tt_print_piece(piece, sizeof piece, text, strlen(text)), inner);
             return -1;
         }
     } while (rest.length || rest.at[-1] == ';');

@@ -39,7 +39,7 @@ static const struct {
                           "barrier; or several with commas between, or * for all"}},
     {"allreduce,bcats -> native", {"r.txt:1: bcats is not a collective (did you mean bcast?)"}},
     {"allreduce, -> native", {"r.txt:1: a collective is missing behind the last comma"}},
-    {"allreduce,,bcast -> native", {"r.txt:1:  is not a collective"}},
+    {"allreduce,,bcast -> native", {"r.txt:1: \"\" is not a collective"}},
     {"allreduce,allreduce -> native", {"r.txt:1: allreduce is named twice"}},
     {"# a\n\n  allreduce -> rign # b", {"r.txt:3: rign is not an algorithm of allreduce (did you mean ring?): there are ",
                                         "halving", "native"}},
@@ -76,20 +76,21 @@ static const struct {
     {"bcast -> chain/", {"r.txt:1: chain/: its segment may be a size from 1 to 1G, such as chain/64K"}},
     {"bcast -> chain/0", {"r.txt:1: chain/0: its segment may be"}},
     {"bcast -> chain/2G", {"r.txt:1: chain/2G: its segment may be"}},
-    {"bcast -> native/64K", {"r.txt:1: native is not Tutti's own, and has no segments"}},
+    {"bcast -> native/64K", {"r.txt:1: native of bcast has no segments: leave out what is behind the slash"}},
+    {"bcast -> binomial/64K", {"r.txt:1: binomial of bcast has no segments"}},
     /* rules that nothing is left for */
     {"allreduce -> halving\n\nallreduce bytes 0-16K -> doubling",
-     {"r.txt:3: this can never be reached: line 1 before it takes all of its calls"}},
+     {"r.txt:3: line 3 can never be reached: line 1 before it takes all of its calls"}},
     {"allreduce bytes 0-16K -> doubling\nallreduce bytes 16K- -> halving\nallreduce -> tree",
-     {"r.txt:3: this can never be reached: lines 1 and 2 before it take all of its calls"}},
+     {"r.txt:3: line 3 can never be reached: lines 1 and 2 before it take all of its calls"}},
     {"allreduce ranks 1-4 -> doubling\nallreduce bytes 0-1K -> halving\nallreduce ranks 2-8 bytes 8-2K -> tree\n"
      "allreduce ranks 3-8 bytes 8-64 -> direct\nallreduce ranks 4-6 bytes 8 -> native",
-     {"r.txt:4: this can never be reached: line 2 before it takes all"}},
-    {"* -> native\nbarrier -> dissemination", {"r.txt:2: this can never be reached: line 1"}},
+     {"r.txt:4: line 4 can never be reached: line 2 before it takes all"}},
+    {"* -> native\nbarrier -> dissemination", {"r.txt:2: line 2 can never be reached: line 1"}},
     {"allreduce -> native\nreduce -> native\nallreduce,reduce ranks 4 -> halving",
-     {"r.txt:3: this can never be reached: lines 1 and 2"}},
+     {"r.txt:3: line 3 can never be reached: lines 1 and 2"}},
     {"allreduce commutes yes -> halving\nallreduce commutes no -> tree\nallreduce ranks 4 -> ring",
-     {"r.txt:3: this can never be reached: lines 1 and 2"}},
+     {"r.txt:3: line 3 can never be reached: lines 1 and 2"}},
 };
 
 START_TEST(refuses_with_the_line_and_what_may_be_there)
@@ -447,9 +448,9 @@ START_TEST(pins_may_have_ranges)
     ck_assert_str_eq(rule->algorithm, "ring");
     ck_assert_str_eq(tt_rule_where(rules, rule, where, sizeof where), "TUTTI_ALLREDUCE, 64K-");
     tt_rules_free(rules);
-    rules = pin("tree/8K");
+    rules = tt_pin_parse("TUTTI_BCAST", TT_COLL_bcast, "chain/8K", why, sizeof why);
     ck_assert_int_eq(rules->rules[0].segment, 8192);
-    ck_assert_str_eq(tt_rule_where(rules, &rules->rules[0], where, sizeof where), "TUTTI_ALLREDUCE");
+    ck_assert_str_eq(tt_rule_where(rules, &rules->rules[0], where, sizeof where), "TUTTI_BCAST");
     tt_rules_free(rules);
     rules = tt_pin_parse("TUTTI_BARRIER", TT_COLL_barrier, "native", why, sizeof why);
     ck_assert_ptr_nonnull(rules);
@@ -458,17 +459,17 @@ START_TEST(pins_may_have_ranges)
 END_TEST
 
 static const char *const bad_pins[][2] = {
-    {"rign", "TUTTI_ALLREDUCE: rign: rign is not an algorithm of allreduce (did you mean ring?): there are "},
-    {"", "TUTTI_ALLREDUCE: :  is not an algorithm"},
-    {"ring;", "TUTTI_ALLREDUCE: :  is not an algorithm"},
-    {"ring;;tree", "TUTTI_ALLREDUCE: :  is not an algorithm"},
-    {"ring:", "TUTTI_ALLREDUCE: ring:: bytes : it may be a size or a range"},
-    {"ring:0-16Q", "TUTTI_ALLREDUCE: ring:0-16Q: bytes 0-16Q: it may be a size or a range"},
-    {"ring:2-1", "TUTTI_ALLREDUCE: ring:2-1: bytes 2-1: the range ends before it begins"},
-    {"native/8K", "TUTTI_ALLREDUCE: native/8K: native is not Tutti's own, and has no segments"},
-    {"ring tree", "TUTTI_ALLREDUCE: ring tree: ring tree is not an algorithm"},
-    {"tree:0-16K;doubling:4K-8K", "doubling:4K-8K: this can never be reached: pin 1 before it takes all of its calls"},
-    {"tree:-8K;doubling:8K-;direct", "direct: this can never be reached: pins 1 and 2 before it take all"},
+    {"rign", "TUTTI_ALLREDUCE=rign: rign is not an algorithm of allreduce (did you mean ring?): there are "},
+    {"", "TUTTI_ALLREDUCE=: \"\" is not an algorithm"},
+    {"ring;", "TUTTI_ALLREDUCE=ring;: \"\" is not an algorithm"},
+    {"ring;;tree", "TUTTI_ALLREDUCE=ring;;tree: \"\" is not an algorithm"},
+    {"ring:", "TUTTI_ALLREDUCE=ring:: bytes : it may be a size or a range"},
+    {"ring:0-16Q", "TUTTI_ALLREDUCE=ring:0-16Q: bytes 0-16Q: it may be a size or a range"},
+    {"ring:2-1", "TUTTI_ALLREDUCE=ring:2-1: bytes 2-1: the range ends before it begins"},
+    {"native/8K", "TUTTI_ALLREDUCE=native/8K: native of allreduce has no segments"},
+    {"ring tree", "TUTTI_ALLREDUCE=ring tree: ring tree is not an algorithm"},
+    {"tree:0-16K;doubling:4K-8K", "8K: pin 2 can never be reached: pin 1 before it takes all of its calls"},
+    {"tree:-8K;doubling:8K-;direct", "direct: pin 3 can never be reached: pins 1 and 2 before it take all"},
 };
 
 START_TEST(pins_are_refused_in_words)
