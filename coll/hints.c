@@ -121,12 +121,12 @@ struct agreement {
 static int find_odd(MPI_Comm comm, uint64_t ours, int *odd)
 {
     int rank, size, mine, error;
-    uint64_t first;
+    uint64_t given, first;
 
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &size);
-    first = rank == 0 ? ours : 0; /* of unsigned numbers the greatest of these is rank 0's */
-    error = allreduce(comm, rank == 0 ? MPI_IN_PLACE : &(uint64_t){0}, &first, 1, MPI_UINT64_T, MPI_MAX);
+    given = rank == 0 ? ours : 0; /* of these the greatest is rank 0's */
+    error = allreduce(comm, &given, &first, 1, MPI_UINT64_T, MPI_MAX);
     mine = ours == first ? size : rank;
     return error == MPI_SUCCESS ? allreduce(comm, &mine, odd, 1, MPI_INT, MPI_MIN) : error;
 }
@@ -247,21 +247,5 @@ __attribute__((visibility("default"))) int MPI_Comm_get_info(MPI_Comm comm, MPI_
 
     if (error == MPI_SUCCESS && !tt_inside && tt_is_on() && tt_comm_of(comm, false, &c) == MPI_SUCCESS)
         put_back(c->hints, *info);
-    return error;
-}
-
-__attribute__((visibility("default"))) int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
-{
-    const int error = PMPI_Comm_set_info(comm, info);
-
-    return error == MPI_SUCCESS ? tt_hints_set(comm, info) : error;
-}
-
-__attribute__((visibility("default"))) int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
-{
-    int error = PMPI_Comm_dup_with_info(comm, info, made);
-
-    if (error == MPI_SUCCESS)
-        error = tt_hints_set(*made, info);
     return error;
 }
