@@ -120,15 +120,18 @@ struct agreement {
 
 static int find_odd(MPI_Comm comm, uint64_t ours, int *odd)
 {
+    uint64_t first = ours;
+    MPI_Request request;
     int rank, size, mine, error;
-    uint64_t given, first;
 
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &size);
-    given = rank == 0 ? ours : 0; /* of these the greatest is rank 0's */
-    error = allreduce(comm, &given, &first, 1, MPI_UINT64_T, MPI_MAX);
+    error = PMPI_Ibcast(&first, 1, MPI_UINT64_T, 0, comm, &request);
+    if (error != MPI_SUCCESS)
+        return error;
+    tt_wait_for(&request, MPI_STATUS_IGNORE);
     mine = ours == first ? size : rank;
-    return error == MPI_SUCCESS ? allreduce(comm, &mine, odd, 1, MPI_INT, MPI_MIN) : error;
+    return allreduce(comm, &mine, odd, 1, MPI_INT, MPI_MIN);
 }
 
 /* The greatest complement is the complement of the least: equal to the greatest if all are equal. */
