@@ -68,6 +68,9 @@ struct tt_topo *tt_topo_part(const struct tt_topo *t, const int *ranks, int size
 
 /* What lies between two different ranks. */
 enum tt_level tt_topo_level(const struct tt_topo *t, int a, int b);
+
+/* The slowest level that its ranks cross, an enum tt_level; -1 where there is no other rank, or t is NULL. */
+int tt_topo_slowest(const struct tt_topo *t);
 const char *tt_level_name(enum tt_level level);  /* "nic" */
 const char *tt_level_words(enum tt_level level); /* "the network" */
 
