@@ -64,6 +64,7 @@ static struct tt_orders orders_of(const struct tt_job *job)
     return (struct tt_orders){.info = tt_hints_pin(job->comm->hints, coll),
                               .pin = tt_config.pin[coll],
                               .rules = tt_config.read,
+                              .net = job->comm->net,
                               .level = tt_topo_slowest(job->comm->topo)};
 }
 

@@ -9,7 +9,7 @@
 #include "coll/cache.h"
 #include "coll/hints.h"
 #include "coll/wire.h"
-#include "selector/topo.h"
+#include "selector/net.h"
 
 struct tt_comm {
     MPI_Comm wire_comm; /* private: no wildcard of the user's can match our messages. MPI_COMM_NULL if the MPI had no
@@ -26,6 +26,7 @@ struct tt_comm {
     unsigned *turns;    /* and its turn is when its slot's entry is i: when the one before it with that slot is over */
     const struct tt_wire *wire;
     struct tt_topo *topo; /* where its ranks are; NULL: nothing is known, on any rank */
+    struct tt_net *net;   /* of topo: what the model reads */
     struct tt_hints *hints; /* its info keys; NULL: none */
     struct tt_cache cache;
     struct tt_memo *memos; /* the last call of each collective, TT_NCOLLS of them (job.h); made at first use */

@@ -448,7 +448,9 @@ static void shape_fill(struct tt_job *job, int peers)
     } else {
         shape_even(job);
     }
-    s->segment = tt_config.segment > (int64_t)s->unit ? tt_config.segment / (int64_t)s->unit : 1;
+    s->segment = tt_config.segment / (int64_t)s->unit;
+    if (tt_config.segment && s->segment == 0)
+        s->segment = 1;
 }
 
 int tt_job_describe(struct tt_job *job, const char **what)
