@@ -139,7 +139,7 @@ struct list {
 static struct list polled = {NULL, &polled.first, PTHREAD_MUTEX_INITIALIZER};
 static struct list arrived = {NULL, &arrived.first, PTHREAD_MUTEX_INITIALIZER};
 static struct list outside = {NULL, &outside.first, PTHREAD_MUTEX_INITIALIZER}; /* those that call out */
-static atomic_int polls, outsiders; /* in all; of the last */
+static atomic_int polls, outsiders;                                             /* in all; of the last */
 
 enum { PATIENCE_S = 10 };
 
@@ -214,8 +214,8 @@ static void poll_all(void)
     }
 }
 
-/* Each is in nobody's list while it is polled, so one thread has it; and in no count, lest one that does not come back be
- * waited for. */
+/* Each is in nobody's list while it is polled, so one thread has it; and in no count, lest one that does not come back
+ * be waited for. */
 static void poll_outside(void)
 {
     struct tt_poll *p;
