@@ -306,8 +306,8 @@ static int check_alias(struct tt_job *job, const char **what)
     return same && !job->aliased ? MPI_ERR_BUFFER : MPI_SUCCESS;
 }
 
-/* An op without a cell, in a call that may not be left to the MPI below: applied by a plan, unless one element is longer
- * than a message may be. */
+/* An op without a cell, in a call that may not be left to the MPI below: applied by a plan, unless one element is
+ * longer than a message may be. */
 static void apply_op(struct tt_job *job, bool *commutes)
 {
     int yes = 1;
@@ -401,7 +401,8 @@ static void shape_widen(struct tt_shape *s, int64_t *lengths)
         lengths[i] /= (int64_t)s->unit;
 }
 
-/* The element of a reduction: one of the datatype, as the cell has it, or packed. Those without data need not travel. */
+/* The element of a reduction: one of the datatype, as the cell has it, or packed. Those without data need not travel.
+ */
 static void shape_reduced(struct tt_job *job, int64_t *counts)
 {
     const size_t size = job->cell ? job->cell->size : tt_job_element(job)->size;

@@ -222,7 +222,7 @@ static bool poll_work(struct tt_poll *p)
 /* What has been begun starts moving; what needs nobody is over at once. */
 static void go(struct work *w)
 {
-    w->poll.poll = poll_work;
+    w->poll = (struct tt_poll){.poll = poll_work, .calls_out = !w->task.plan};
     if (!poll_work(&w->poll))
         tt_poll_add(&w->poll);
 }
