@@ -34,6 +34,14 @@ struct tt_loc {
     int64_t at;
 };
 
+/* Which ranks share a node. Nodes are numbered in the order of their lowest ranks. */
+struct tt_nodes {
+    int n;            /* of nodes */
+    const int *of;    /* the node of each rank */
+    const int *ranks; /* all ranks, node by node, in rank order within each */
+    const int *first; /* n + 1: node i's are ranks[first[i]] to ranks[first[i + 1] - 1] */
+};
+
 /* What a rank knows about one call. Except for inplace and what is called local below, every field is the same on all
  * ranks; inplace may differ (reduce, gather, scatter: root only). What may differ must not change what goes on the
  * wire: neither the choice of the algorithm, nor who sends how much to whom in which order.
@@ -58,8 +66,8 @@ struct tt_loc {
  * In an alltoallv the lengths of what is sent are in sends, which is local too, and NULL in place, where what goes to a
  * rank is as long as what comes from it. The two ends of a message state the same length, or the program is wrong. */
 struct tt_shape {
-    enum tt_coll coll;     /* the family's: reduce_scatter_block is a reduce_scatter, alltoallw an alltoallv */
-    int size;              /* number of ranks, p */
+    enum tt_coll coll; /* the family's: reduce_scatter_block is a reduce_scatter, alltoallw an alltoallv */
+    int size;          /* number of ranks, p */
     int root;
     bool inplace;          /* this rank passed MPI_IN_PLACE */
     bool commutes;         /* the op is commutative (reductions only) */
@@ -69,6 +77,7 @@ struct tt_shape {
     const int64_t *sends;  /* alltoallv: elements of this rank's block for each rank */
     int64_t segment;       /* elements of one segment of a pipelined algorithm, at least 1 */
     size_t unit;           /* bytes of one element; 1 where blocks are local */
+    const struct tt_nodes *nodes;        /* NULL: all ranks share one node, or nothing is known of it */
     const int64_t *counts_at, *sends_at; /* set for builders by tt_plan_build alone: what tt_offset() finds there */
 };
 
@@ -166,8 +175,52 @@ int64_t tt_shape_bytes(const struct tt_shape *s);
 
 /* ---- the row ---- */
 enum tt_needs {
-    TT_COMMUTATIVE = 1 << 0, /* folds operands out of rank order */
-    TT_POWER_OF_TWO = 1 << 1 /* of ranks */
+    TT_COMMUTATIVE = 1 << 0,  /* folds operands out of rank order */
+    TT_POWER_OF_TWO = 1 << 1, /* of ranks */
+    TT_TWO_LEVELS = 1 << 2    /* more than one node, and a node of more than one rank */
+};
+
+/* ---- what it costs ----
+ * In the textbooks' terms: a message of n bytes takes alpha + n beta, reducing n bytes takes gamma n, and a rank takes a
+ * little time, overhead, for each message it sends. Where many messages are under way at once they share links, so a
+ * fare is stated for a pattern: who sends to whom at once, n bytes each. It is the slowest one's, of those that stay
+ * within a node and of those that cross the network apart, since either may be: see tt_takes in costs.h, where the
+ * arithmetic of the formulas is. Seconds, and seconds per byte. */
+struct tt_fare {
+    double alpha, beta;
+};
+struct tt_fares {
+    struct tt_fare near, far; /* within nodes, across the network; zero where no message does */
+    double crossing;          /* how much of the messages is across: 0 to 1 */
+};
+
+/* Ranks are told apart by up to so many bits. */
+enum { TT_MAX_BITS = 24 };
+
+/* The links between the ranks of a scope, as the closed forms see them. A formula reads at most O(log p) of it. */
+struct tt_net {
+    int size;                            /* p */
+    struct tt_fares shift[TT_MAX_BITS];  /* every rank sends to the rank 2^k further on, around */
+    struct tt_fares both;                /* every rank sends to the next and to the one before, around */
+    struct tt_fares swap[TT_MAX_BITS];   /* every rank exchanges with the rank, if any, whose number differs in bit k */
+    struct tt_fares fold;                /* the ranks that sit out in folding (pieces.h) send to their partners */
+    struct tt_fares folded[TT_MAX_BITS]; /* as swap, of those that stay, by their numbers in the folded scope */
+    struct tt_fares tree[TT_MAX_BITS];   /* every multiple of 2^(k+1) sends to the rank 2^k further on */
+    struct tt_fares merge[TT_MAX_BITS];  /* of the groups that merge at level k (pieces.h) one's first rank sends to the
+                                            other's */
+    struct tt_fares halves[TT_MAX_BITS]; /* of those that stay, 2^k to 2^(k+1) - 1 send to those 2^k below */
+    struct tt_fares reverse;             /* who stays sends to whose number has its binary digits in reverse */
+    struct tt_fares alone;               /* one message, nothing else being under way */
+    struct tt_fares pair;                /* ranks r and k - r (modulo p) exchange: on average over k */
+    struct tt_fares all;                 /* every rank sends n bytes to every other: beta n for all of them together */
+    const struct tt_fares *one;          /* by node of a root: every other rank sends n bytes to it, or it to them: likewise */
+    const int *node;                     /* of each rank */
+    double gamma;                        /* to reduce a byte, two operands into one */
+    double copy;                         /* to copy a byte */
+    double launch;                       /* to start a reduction or a copy; 0 for the host's */
+    double overhead;                     /* of a message, at its sender */
+    const struct tt_net *within;         /* two levels: the ranks of the largest node; NULL where there is one node */
+    const struct tt_net *across;         /* one rank of each node, as many at a time as the smallest node has ranks */
 };
 
 /* Who carries out a call: we do, by the plan that build writes, or somebody else's library. */
@@ -178,9 +231,11 @@ struct tt_alg {
     const char *name;    /* as in TUTTI_ALLREDUCE=name */
     const char *summary; /* one line: how it works and what it costs, in alpha, beta, gamma, p, n */
     unsigned needs;      /* enum tt_needs */
+    bool segmented;      /* it reads shape.segment, which is then a part of the choice */
     bool canonical;      /* a reduction that folds every element in the one tree that p gives (pieces.h) */
     int (*build)(struct tt_plan *p, const struct tt_shape *s); /* TT_OWN only; 0, or an errno value */
     enum tt_delegate delegate;
+    double (*cost)(const struct tt_shape *s, const struct tt_net *net); /* TT_OWN only; seconds, of the last rank */
 };
 
 /* Why this algorithm cannot serve this shape, as words that continue "because ...", or NULL if it can.
@@ -189,7 +244,7 @@ const char *tt_infeasible(const struct tt_alg *alg, const struct tt_shape *s);
 
 /* A row. The file of TT_ALGORITHM(coll, name, ...) is algos/coll_name.c, and its line in Makefile.am is all
  * that registers it. */
-#define TT_ALGORITHM(coll_id, alg_name, ...)                                                                         \
+#define TT_ALGORITHM(coll_id, alg_name, ...)                                                                           \
     const struct tt_alg tt_alg_##coll_id##_##alg_name = {.coll = TT_COLL_##coll_id, .name = #alg_name, __VA_ARGS__}
 
 /* Every algorithm, in the order of Makefile.am, NULL-terminated. */

@@ -87,6 +87,14 @@ struct tt_merge {
 };
 struct tt_merge tt_merge_at(int part, int size, int level);
 
+/* ---- scans: groups of ranks that merge with their neighbours ----
+ * At `bit`, groups of so many ranks become groups of twice as many: rank and rank ^ bit, which must be a rank, stand in
+ * the same place of two of them. The sum of a group is needed only by ranks that have a rank in that place of the next
+ * one above them, however large. Exchange: who needs the other group's sum, or has it to its left, gets it into arrived;
+ * over when the fence is, that comes last. Merge: the sum of the two, if this rank needs it, and where it is. */
+void tt_group_exchange(struct tt_plan *p, int bit, struct tt_loc all, struct tt_loc arrived, int64_t n);
+struct tt_loc tt_group_merge(struct tt_plan *p, int bit, struct tt_loc all, struct tt_loc arrived, int64_t n);
+
 /* ---- halving and doubling, in a scope of a power of two of ranks, over its tt_part()s ----
  * Partners are neighbours in the first exchange and furthest apart in the last, or the other way about. Near first
  * folds operands in rank order; far first leaves each rank with the part of its own number. */

@@ -10,6 +10,7 @@
 #include "coll/config.h"
 #include "coll/exec.h"
 #include "coll/meet.h"
+#include "coll/topology.h"
 
 enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
 
@@ -24,8 +25,7 @@ static __thread struct {
 } last;
 static atomic_uint frees;
 
-/* What was decided while the state was something else. */
-static void forget_decisions(struct tt_comm *c)
+void tt_comm_forget(struct tt_comm *c)
 {
     tt_cache_free(&c->cache);
     free(c->memos);
@@ -36,7 +36,9 @@ static void comm_free(struct tt_comm *c)
 {
     if (c->wire_comm != MPI_COMM_NULL)
         PMPI_Comm_free(&c->wire_comm);
-    forget_decisions(c);
+    tt_comm_forget(c);
+    tt_topo_free(c->topo);
+    tt_hints_free(c->hints);
     free(c->turns);
     free(c);
 }
@@ -163,9 +165,21 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     return c;
 }
 
+/* Where the ranks are. Everybody has it, or nobody. */
+static struct tt_topo *agreed_topology(MPI_Comm made)
+{
+    struct tt_topo *t = tt_topology_of(made);
+
+    if (tt_all_have(made, t))
+        return t;
+    tt_topo_free(t);
+    return NULL;
+}
+
 /* What all ranks do together, even one that has no memory for the state: then c is NULL. */
 static void make_ready(MPI_Comm comm, struct tt_comm *c)
 {
+    struct tt_topo *topo = NULL;
     MPI_Comm made;
     bool usable;
     int size;
@@ -176,13 +190,17 @@ static void make_ready(MPI_Comm comm, struct tt_comm *c)
     PMPI_Comm_size(comm, &size);
     if (usable && crosses_worlds(comm, size))
         usable = tt_comm_agree(made) == MPI_SUCCESS;
+    else if (usable)
+        topo = agreed_topology(made);
     if (!c) {
+        tt_topo_free(topo);
         if (made != MPI_COMM_NULL)
             PMPI_Comm_free(&made);
         return;
     }
-    forget_decisions(c);
+    tt_comm_forget(c);
     c->wire_comm = made;
+    c->topo = topo;
     c->usable = usable;
     c->ready = true;
 }
@@ -243,7 +261,8 @@ int tt_comm_of(MPI_Comm comm, bool blocking, struct tt_comm **state)
 /* Rank 0, and the first rank that differs from it, say what they have. Collective. */
 static void say_difference(MPI_Comm comm, int i, uint64_t ours)
 {
-    const char *name = tt_config_shared_name(i), *value = getenv(name);
+    const char *name = tt_config_shared_name(i);
+    char value[512];
     uint64_t theirs = ours;
     int rank, size, odd, first;
 
@@ -253,8 +272,8 @@ static void say_difference(MPI_Comm comm, int i, uint64_t ours)
     odd = ours == theirs ? size : rank;
     PMPI_Allreduce(&odd, &first, 1, MPI_INT, MPI_MIN, comm);
     if (rank == 0 || rank == first)
-        tt_log(TT_ERROR, "%s must be equal on all ranks: rank %d has %s%s. Set it for all (mpiexec -genv, or -x)", name,
-               rank, value && *value ? value : "the default, ", value && *value ? "" : tt_config_shared_default(i));
+        tt_log(TT_ERROR, "%s must be equal on all ranks: rank %d has %s. Set it for all (mpiexec -genv, or -x)", name,
+               rank, tt_config_shared_value(i, value, sizeof value));
     PMPI_Barrier(comm); /* nobody may abort the job before it has been said */
 }
 

@@ -7,7 +7,9 @@
 #include <stdatomic.h>
 
 #include "coll/cache.h"
+#include "coll/hints.h"
 #include "coll/wire.h"
+#include "selector/topo.h"
 
 struct tt_comm {
     MPI_Comm wire_comm; /* private: no wildcard of the user's can match our messages. MPI_COMM_NULL if the MPI had no
@@ -23,6 +25,8 @@ struct tt_comm {
     unsigned slots;     /* how many of these the tags tell apart; call i has slot i modulo slots, */
     unsigned *turns;    /* and its turn is when its slot's entry is i: when the one before it with that slot is over */
     const struct tt_wire *wire;
+    struct tt_topo *topo; /* where its ranks are; NULL: nothing is known, on any rank */
+    struct tt_hints *hints; /* its info keys; NULL: none */
     struct tt_cache cache;
     struct tt_memo *memos; /* the last call of each collective, TT_NCOLLS of them (job.h); made at first use */
 };
@@ -32,6 +36,9 @@ struct tt_comm {
  * the MPI below has to serve. Sets *state; or returns MPI_ERR_NO_MEM, this rank having done its part in what is
  * collective; or another MPI error code: comm is no communicator. */
 int tt_comm_of(MPI_Comm comm, bool blocking, struct tt_comm **state);
+
+/* What was decided counts no more: something that it was decided by has changed. */
+void tt_comm_forget(struct tt_comm *c);
 
 /* State that is held outlives the user's MPI_Comm_free, as calls under way must. */
 struct tt_comm *tt_comm_hold(struct tt_comm *c);

@@ -5,6 +5,8 @@
 #include "coll/config.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +30,9 @@ static const struct row rows[] = {
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 
-/* Read by others than the library: the simulated device. */
-static const char simulator_prefix[] = "TUTTI_SIM_";
+/* Read by others than the library: the simulated device, and the tests. */
+static const char *const prefixes_of_others[] = {"TUTTI_SIM_", "TUTTI_TEST_"};
+enum { NOTHERS = sizeof prefixes_of_others / sizeof *prefixes_of_others };
 
 unsigned tt_config_generation;
 struct tt_config tt_config = {.enabled = 1, .log = TT_WARN, .chunk = 1 << 20, .segment = 128 << 10};
@@ -58,6 +61,37 @@ static int64_t word_find(const char *words, const char *value)
     }
 }
 
+/* FNV-1a: no secret to keep, only settings to compare. */
+static const uint64_t hash_of_nothing = UINT64_C(14695981039346656037);
+
+static uint64_t hash_more(uint64_t h, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        h = (h ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
+    return h;
+}
+
+/* Two ranks may name different files, as long as the same is in them. */
+static int hash_file(const char *name, const char *file, int64_t *out, char *why, size_t size)
+{
+    FILE *in = fopen(file, "r");
+    uint64_t h = hash_of_nothing;
+    char part[4096];
+    size_t n;
+
+    while (in && (n = fread(part, 1, sizeof part, in)) > 0)
+        h = hash_more(h, part, n);
+    if (!in || ferror(in)) {
+        snprintf(why, size, "%s=%s cannot be read: %s", name, file, strerror(errno));
+        if (in)
+            fclose(in);
+        return -1;
+    }
+    fclose(in);
+    *out = (int64_t)h;
+    return 0;
+}
+
 static int row_parse(const struct row *row, const char *value, int64_t *out, char *why, size_t size)
 {
     if (strcmp(row->values, "size") == 0) {
@@ -66,6 +100,8 @@ static int row_parse(const struct row *row, const char *value, int64_t *out, cha
         snprintf(why, size, "%s=%s is not a size from 1 to 1G: write it as 65536, 64K or 4MB", row->name, value);
         return -1;
     }
+    if (strcmp(row->values, "file") == 0)
+        return strcmp(value, "none") == 0 ? 0 : hash_file(row->name, value, out, why, size);
     *out = word_find(row->values, value);
     if (*out >= 0)
         return 0;
@@ -81,36 +117,43 @@ char *tt_config_pin_name(enum tt_coll coll, char *name, size_t size)
     return name;
 }
 
-static void list_algorithms(enum tt_coll coll, char *text, size_t size)
-{
-    size_t used = 0;
-
-    for (int i = 0; tt_algs[i] && used < size; i++)
-        if (tt_alg_serves(tt_algs[i], coll))
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", tt_algs[i]->name);
-}
-
 static int pin_load(struct tt_config *config, enum tt_coll coll, char *why, size_t size)
 {
-    char name[64], known[512];
+    char name[64];
     const char *value = setting(tt_config_pin_name(coll, name, sizeof name));
 
-    if (!value)
+    if (value)
+        config->pin[coll] = tt_pin_parse(name, coll, value, why, size);
+    return value && !config->pin[coll] ? -1 : 0;
+}
+
+/* What ranks compare of it is what it decides, not how it is written. */
+static int rules_load(struct tt_config *config, char *why, size_t size)
+{
+    const char *file = setting("TUTTI_RULES");
+    const int used = snprintf(why, size, "TUTTI_RULES: ");
+
+    if (!config->rules || !file)
         return 0;
-    config->pin[coll] = tt_alg_find(coll, value, strlen(value));
-    if (config->pin[coll])
-        return 0;
-    list_algorithms(coll, known, sizeof known);
-    snprintf(why, size, "%s=%s is not an algorithm of %s: there are %s", name, value, tt_coll_name(coll), known);
-    return -1;
+    config->read = tt_rules_read(file, why + used, size - (size_t)used);
+    config->rules = (int64_t)tt_rules_hash(config->read);
+    return config->read ? 0 : -1;
+}
+
+static void give_up(struct tt_config *config)
+{
+    tt_rules_free(config->read);
+    for (int c = 0; c < TT_NCOLLS; c++)
+        tt_rules_free(config->pin[c]);
 }
 
 static bool variable_known(const char *name, size_t length)
 {
     char pin[64];
 
-    if (strncmp(name, simulator_prefix, sizeof simulator_prefix - 1) == 0)
-        return true;
+    for (int i = 0; i < NOTHERS; i++)
+        if (strncmp(name, prefixes_of_others[i], strlen(prefixes_of_others[i])) == 0)
+            return true;
     for (int i = 0; i < NROWS; i++)
         if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0)
             return true;
@@ -133,32 +176,32 @@ void tt_config_point_out_unknown(void)
                    *e);
 }
 
+static int load(struct tt_config *config, char *why, size_t size)
+{
+    for (int i = 0; i < NROWS; i++) {
+        const char *value = setting(rows[i].name);
+
+        if (row_parse(&rows[i], value ? value : rows[i].def, (int64_t *)((char *)config + rows[i].offset), why, size))
+            return -1;
+    }
+    for (int c = 0; c < TT_NCOLLS; c++)
+        if (pin_load(config, (enum tt_coll)c, why, size))
+            return -1;
+    return rules_load(config, why, size);
+}
+
 int tt_config_load(char *why, size_t size)
 {
     struct tt_config config = {0};
 
-    for (int i = 0; i < NROWS; i++) {
-        const char *value = setting(rows[i].name);
-
-        if (row_parse(&rows[i], value ? value : rows[i].def, (int64_t *)((char *)&config + rows[i].offset), why, size))
-            return -1;
+    if (load(&config, why, size)) {
+        give_up(&config);
+        return -1;
     }
-    for (int c = 0; c < TT_NCOLLS; c++)
-        if (pin_load(&config, (enum tt_coll)c, why, size))
-            return -1;
+    give_up(&tt_config);
     tt_config = config;
     tt_config_generation++;
     return 0;
-}
-
-/* FNV-1a: no secret to keep, only settings to compare. */
-static uint64_t hash_text(const char *text)
-{
-    uint64_t h = UINT64_C(14695981039346656037);
-
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return h;
 }
 
 int tt_config_shared(uint64_t *hashes, int max)
@@ -169,26 +212,44 @@ int tt_config_shared(uint64_t *hashes, int max)
         if (rows[i].shared)
             hashes[n++] = (uint64_t) * (const int64_t *)((const char *)&tt_config + rows[i].offset);
     for (int c = 0; c < TT_NCOLLS && n < max; c++)
-        hashes[n++] = tt_config.pin[c] ? hash_text(tt_config.pin[c]->name) : 0;
+        hashes[n++] = tt_rules_hash(tt_config.pin[c]);
     return n;
+}
+
+static const struct row *shared_row(int i)
+{
+    for (int r = 0; r < NROWS; r++)
+        if (rows[r].shared && i-- == 0)
+            return &rows[r];
+    return NULL;
 }
 
 const char *tt_config_shared_name(int i)
 {
     static char pin[64];
+    const struct row *row = shared_row(i);
+    int shared = 0;
 
-    for (int r = 0; r < NROWS; r++)
-        if (rows[r].shared && i-- == 0)
-            return rows[r].name;
-    return tt_config_pin_name((enum tt_coll)i, pin, sizeof pin);
+    if (row)
+        return row->name;
+    while (shared_row(shared))
+        shared++;
+    return tt_config_pin_name((enum tt_coll)(i - shared), pin, sizeof pin);
 }
 
-const char *tt_config_shared_default(int i)
+char *tt_config_shared_value(int i, char *text, size_t size)
 {
-    for (int r = 0; r < NROWS; r++)
-        if (rows[r].shared && i-- == 0)
-            return rows[r].def;
-    return "none";
+    const struct row *row = shared_row(i);
+    const char *value = setting(tt_config_shared_name(i));
+
+    if (!value)
+        snprintf(text, size, "the default, %s", row ? row->def : "none");
+    else if (row && strcmp(row->values, "file") == 0)
+        snprintf(text, size, "%s, whose contents sum up to %016" PRIx64, value,
+                 (uint64_t) * (const int64_t *)((const char *)&tt_config + row->offset));
+    else
+        snprintf(text, size, "%s", value);
+    return text;
 }
 
 void tt_log(enum tt_log_level level, const char *format, ...)

@@ -2,7 +2,10 @@
 /* From the arguments of a call to its shape and its two sides, for every collective by the traits of its row; and
  * the check that the arguments make sense. What does not is left to the MPI below, whose error the user expects, unless
  * it would touch device memory. */
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coll/config.h"
 #include "coll/gaps.h"
@@ -285,15 +288,37 @@ static int check_in_place(struct tt_job *job, const char **what)
                                                                                                      : MPI_SUCCESS;
 }
 
-/* Only what is wrong for certain may be refused, since a rank that is refused is alone: datatypes with gaps can share
- * an address and no byte. */
-static int check_alias(const struct tt_job *job, const char **what)
+/* One buffer for both sides is forbidden, and an MPI may refuse it or not care. This rank may be the only one that
+ * gives one, so a refusal would leave the others waiting, as the going on of an MPI that does not care would leave
+ * those that Tutti serves: a copy is sent instead. Alone, a rank leaves it to the MPI below. Datatypes with gaps can
+ * share an address and no byte. */
+static int check_alias(struct tt_job *job, const char **what)
 {
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    const bool same = job->send.significant && job->recv.significant && job->send.buf == job->recv.buf &&
+                      job->send.buf && (has(job, TT_REDUCES) || (job->send.plain && job->recv.plain)) &&
+                      job->send.bytes && job->recv.bytes;
+
     *what = "the send and the receive buffer are the same: MPI_IN_PLACE says that";
-    return job->send.significant && job->recv.significant && job->send.buf == job->recv.buf && job->send.buf &&
-                   (has(job, TT_REDUCES) || (job->send.plain && job->recv.plain)) && job->send.bytes && job->recv.bytes
-               ? MPI_ERR_BUFFER
-               : MPI_SUCCESS;
+    job->aliased = same && (job->comm->size > 1 || job->comm->inter);
+    if (job->aliased && !atomic_flag_test_and_set(&said))
+        tt_log(TT_WARN, "rank %d: %s: %s", job->comm->rank, job->row->name, *what);
+    return same && !job->aliased ? MPI_ERR_BUFFER : MPI_SUCCESS;
+}
+
+/* An op without a cell, in a call that may not be left to the MPI below: applied by a plan, unless one element is longer
+ * than a message may be. */
+static void apply_op(struct tt_job *job, bool *commutes)
+{
+    int yes = 1;
+
+    job->applies = tt_config.reproducible && !job->cell && !job->comm->inter &&
+                   tt_op_is_applicable(job->call->recv.type, job->call->op) && tt_job_element(job)->size <= INT_MAX;
+    if (!job->applies)
+        return;
+    job->foreign = NULL;
+    PMPI_Op_commutative(job->call->op, &yes);
+    *commutes = yes;
 }
 
 static int check_op(struct tt_job *job, const char **what)
@@ -306,6 +331,7 @@ static int check_op(struct tt_job *job, const char **what)
     job->cell = tt_cell_of(job->call->recv.type, job->call->op, &job->foreign, &job->ours);
     if (job->cell)
         job->foreign = NULL;
+    apply_op(job, &job->shape.commutes);
     *what = "the op has no meaning for the type";
     return job->ours && !job->cell ? MPI_ERR_OP : MPI_SUCCESS;
 }
@@ -375,6 +401,17 @@ static void shape_widen(struct tt_shape *s, int64_t *lengths)
         lengths[i] /= (int64_t)s->unit;
 }
 
+/* The element of a reduction: one of the datatype, as the cell has it, or packed. Those without data need not travel. */
+static void shape_reduced(struct tt_job *job, int64_t *counts)
+{
+    const size_t size = job->cell ? job->cell->size : tt_job_element(job)->size;
+
+    job->shape.unit = size ? size : 1;
+    job->shape.count = size ? job->call->recv.count : 0;
+    if (size == 0 && job->shape.counts)
+        memset(counts, 0, (size_t)job->comm->size * sizeof *counts);
+}
+
 /* A shape whose blocks are alike, or one vector. */
 static void shape_even(struct tt_job *job)
 {
@@ -384,8 +421,8 @@ static void shape_even(struct tt_job *job)
                                                                                : &job->recv;
     const size_t bytes = block_bytes(job, stated);
 
-    s->unit = job->cell ? job->cell->size : unit_of(bytes);
-    s->count = job->cell ? job->call->recv.count : (int64_t)(bytes / s->unit);
+    s->unit = unit_of(bytes);
+    s->count = (int64_t)(bytes / s->unit);
     job->uneven = !has(job, TT_REDUCES) && job->send.significant && job->recv.significant &&
                   block_bytes(job, &job->send) != block_bytes(job, &job->recv);
 }
@@ -396,9 +433,9 @@ static void shape_fill(struct tt_job *job, int peers)
 
     s->coll = tt_coll_family(job->call->coll);
     s->size = job->comm->size;
+    s->nodes = job->comm->topo ? &job->comm->topo->nodes : NULL;
     s->inplace = job->inplace;
     s->root = has(job, TT_ROOTED) && !job->comm->inter ? job->call->root : 0;
-    s->commutes = true; /* as all predefined ops are; others go to the MPI below */
     s->reproducible = has(job, TT_REDUCES) && tt_config.reproducible;
     if (has(job, TT_NEIGHBOURS) || job->comm->inter) {
         s->unit = 1; /* no plan is made for these: the MPI below sees to them */
@@ -406,6 +443,8 @@ static void shape_fill(struct tt_job *job, int peers)
         shape_listed(job, lengths_of(job, peers));
         if (s->coll == TT_COLL_allgatherv)
             shape_widen(s, lengths_of(job, peers));
+    } else if (job->cell || job->applies) {
+        shape_reduced(job, lengths_of(job, peers));
     } else {
         shape_even(job);
     }
@@ -416,6 +455,7 @@ int tt_job_describe(struct tt_job *job, const char **what)
 {
     int peers = 0, class = check_root(job, what);
 
+    job->shape.commutes = true; /* as all predefined ops are */
     if (class == MPI_SUCCESS)
         class = check_in_place(job, what);
     if (class == MPI_SUCCESS)

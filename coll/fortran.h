@@ -13,7 +13,7 @@
 #include "coll/plan.h"
 
 /* The persistent flavour of a collective, where the MPI has it. */
-#if TT_HAVE_PERSISTENT
+#if TT_FORTRAN_PERSISTENT
 #define TT_PERSISTENT(id, Name, ...)                                                                                   \
     TT_WRAP(MPI_##Name##_init, id##_init, __VA_ARGS__, INFO(info), NEW_REQUEST(request))
 #else

@@ -7,7 +7,6 @@
 #include <config.h>
 #include <mpi.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "coll/meet.h"
 #include "coll/progress.h"
 #include "coll/request.h"
+#include "coll/topology.h"
 #include "coll/types.h"
 #include "cuda/dev.h"
 
@@ -44,16 +44,26 @@ bool tt_is_on(void)
     return on && tt_config.enabled;
 }
 
-/* What is wrong is the same on all ranks: rank 0 says it, and the others only return the error. */
+/* What is wrong is the same on all ranks, or all know of it: one rank says it, and the others only return the error. */
 static int refuse(const char *why)
 {
-    int rank;
-
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank != 0)
-        tt_config.log = TT_SILENT;
     on = false;
-    return tt_raise(MPI_COMM_WORLD, why);
+    return tt_raise_together(MPI_COMM_WORLD, why);
+}
+
+/* Some rank's settings are wrong, which need not be everybody's: a file may be missing on one node only. The first such
+ * rank says it, before anybody may abort the job. */
+static int settings_are_sound(int rank, int size)
+{
+    int mine = config_error ? rank : size, first;
+
+    PMPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first == rank && rank != 0)
+        tt_log(TT_ERROR, "rank %d: %s", rank, config_why);
+    if (first != size && first != 0)
+        snprintf(config_why, sizeof config_why, "the settings of rank %d are wrong", first);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    return first == size;
 }
 
 /* The program may have been built for another MPI: then the PMPI_ functions are that one's, to which the handles that
@@ -72,24 +82,6 @@ static void insist_on_our_mpi(void)
         "MPI: ./bootstrap build --mpi=mpich or --mpi=openmpi, mpicc.mpich or mpicc.openmpi\n",
         TT_MPI_NAME, (int)strcspn(version, ",\n"), version);
     exit(EXIT_FAILURE);
-}
-
-/* Do the ranks of this node outnumber the cores that they may run on? Then who waits must let others run at once. */
-static void look_at_cores(void)
-{
-    MPI_Comm node;
-    cpu_set_t ours, all;
-    int ranks;
-
-    if (PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) != MPI_SUCCESS)
-        return;
-    CPU_ZERO(&ours);
-    sched_getaffinity(0, sizeof ours, &ours);
-    PMPI_Comm_size(node, &ranks);
-    if (PMPI_Allreduce(&ours, &all, (int)sizeof ours, MPI_BYTE, MPI_BOR, node) == MPI_SUCCESS &&
-        ranks > CPU_COUNT(&all))
-        tt_polls_before_yield = 0;
-    PMPI_Comm_free(&node);
 }
 
 /* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the last one set first: so this one, set at MPI_Init,
@@ -146,14 +138,17 @@ static int start(int provided)
         tt_config_point_out_unknown();
         tt_log(TT_INFO, "Tutti %s, %d ranks%s", PACKAGE_VERSION, size, tt_config.enabled ? "" : ", off (TUTTI=off)");
     }
-    if (config_error)
+    if (!settings_are_sound(rank, size))
         return refuse(config_why);
     if (tt_comm_agree(MPI_COMM_WORLD) != MPI_SUCCESS)
         return refuse("the TUTTI_ settings differ between ranks");
     await_finalize();
     if (!tt_config.enabled)
         return MPI_SUCCESS;
-    look_at_cores();
+    if (tt_topology_open(config_why, sizeof config_why))
+        return refuse(config_why);
+    if (tt_node_is_crowded())
+        tt_polls_before_yield = 0; /* who waits must let others run at once */
     start_thread(provided);
     tt_hook_install();
     tt_meet_open();
@@ -191,5 +186,6 @@ __attribute__((visibility("default"))) int MPI_Finalize(void)
     tt_progress_thread_stop();
     error = PMPI_Finalize();
     tt_places_close();
+    tt_topology_close();
     return error;
 }

@@ -103,6 +103,8 @@ const char *tt_infeasible(const struct tt_alg *alg, const struct tt_shape *s)
         return "it folds operands out of rank order and the op does not commute";
     if ((alg->needs & TT_POWER_OF_TWO) && (s->size & (s->size - 1)))
         return "it needs a power of two of ranks";
+    if ((alg->needs & TT_TWO_LEVELS) && (!s->nodes || s->nodes->n == 1 || s->nodes->n == s->size))
+        return "it needs several nodes, and several ranks on one";
     if (s->reproducible && !alg->canonical && tt_coll_traits(s->coll) & TT_REDUCES)
         return "it folds in an order that depends on the size or place, and TUTTI_REPRODUCIBLE=1";
     return NULL;

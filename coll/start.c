@@ -2,6 +2,7 @@
 /* Nonblocking and persistent calls: a task on the heap, polled by whoever comes by, behind a request that completes
  * when the task has ended. What the call names and the user may free meanwhile is held: datatypes by what they
  * consist of, or by handles of our own, arrays by copies. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +76,8 @@ static int same_type(MPI_Datatype type, MPI_Datatype *same)
     return error == MPI_SUCCESS ? PMPI_Type_commit(same) : error;
 }
 
-/* Blocks that share a type share the handle. */
+/* Blocks that share a type share the handle. But the user's op is to be called with the user's own, as it would be by
+ * the MPI below: in every MPI that is good, freed or not, for as long as there is a type made of it. */
 static int hold_types(struct work *w, struct tt_side *side)
 {
     MPI_Datatype theirs = MPI_DATATYPE_NULL, ours = MPI_DATATYPE_NULL;
@@ -89,7 +91,7 @@ static int hold_types(struct work *w, struct tt_side *side)
                 return -1;
             w->held[w->nheld++] = ours;
         }
-        *type = ours;
+        *type = w->job.applies ? theirs : ours;
     }
     return 0;
 }
@@ -140,6 +142,12 @@ static void keep_side(struct work *w, const struct tt_side *side, const struct s
     *said->displs = copy_array(room, *said->displs, (size_t)n * (wide_displs ? sizeof(MPI_Aint) : sizeof(int)));
 }
 
+/* An op that is not applied by code of ours. */
+static void keep_op(struct work *w)
+{
+    w->keeps_op = (w->job.row->traits & TT_REDUCES) && !w->job.cell && tt_op_hold(w->call.op) == 0;
+}
+
 static int keep_call(struct work *w)
 {
     struct tt_call *c = &w->call;
@@ -148,7 +156,7 @@ static int keep_call(struct work *w)
 
     if (tt_count_peers(c, w->comm, &senders, &receivers) != MPI_SUCCESS)
         return -1;
-    w->keeps_op = (w->job.row->traits & TT_REDUCES) && !w->job.cell && tt_op_hold(c->op) == 0;
+    keep_op(w);
     room = w->arrays =
         malloc(((size_t)senders + (size_t)receivers) * (sizeof(MPI_Datatype) + 2 * sizeof(int64_t)) + 64);
     if (!room)
@@ -275,9 +283,21 @@ static int finish_without_request(struct work *w)
     return error;
 }
 
+/* A plan that applies an op hands it the datatype, and both may be freed as soon as the call has begun. Without memory
+ * for that, this rank goes through the motions. */
+static void hold_applied(struct work *w)
+{
+    if (!w->job.applies)
+        return;
+    keep_op(w);
+    if ((hold(w) || !w->keeps_op) && !w->task.why[0])
+        snprintf(w->task.why, sizeof w->task.why, "out of host memory");
+}
+
 static int start_work(struct work *w, MPI_Request *request)
 {
     hold_runs(w);
+    hold_applied(w);
     if (tt_stub_open(&w->stub, false) != MPI_SUCCESS)
         return finish_without_request(w);
     *request = w->stub.request;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The default choices: a short table by size, read from the top, first feasible row wins. The sizes are where
+/* Who decides: the communicator's info key over the variable's pin, over the rules file, over the default. Each takes
+ * the first of its rules that holds and is feasible; what was passed over is told, too.
+ *
+ * The default choices: a short table by size, read from the top, first feasible row wins. The sizes are where
  * latency (few rounds) gives way to bandwidth (few bytes) in the alpha-beta arithmetic for a node: alpha of a few
  * microseconds, beta of a few GB/s. */
 #include "selector/select.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,50 +71,102 @@ static bool meant_for(const struct row *r, const struct tt_shape *s)
            (r->max_ranks == 0 || (r->max_ranks == POWER_OF_TWO ? power_of_two : s->size <= r->max_ranks));
 }
 
-static const struct tt_alg *by_default(enum tt_coll coll, const struct tt_shape *s, const char **why)
-{
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        const struct tt_alg *alg = meant_for(&table[i], s) ? find(coll, table[i].name) : NULL;
+/* ---- who decides ---- */
 
-        if (alg && !tt_infeasible(alg, s)) {
-            *why = table[i].why;
-            return alg;
-        }
-    }
-    *why = "default: no own algorithm serves it";
-    return find(coll, "native");
-}
+struct question {
+    enum tt_coll coll;
+    const struct tt_shape *s;
+    bool ours;
+    struct tt_facts facts;
+};
 
-static void say_not(struct tt_choice *choice, const struct tt_alg *pin, const char *why_not)
+static void add(struct tt_choice *choice, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct tt_choice *choice, const char *format, ...)
 {
     const size_t used = strlen(choice->why);
+    va_list args;
 
-    snprintf(choice->why + used, sizeof choice->why - used, "; pinned %s is not feasible: %s", pin->name, why_not);
+    va_start(args, format);
+    vsnprintf(choice->why + used, sizeof choice->why - used, format, args);
+    va_end(args);
 }
 
-struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const struct tt_alg *pin, const char *foreign,
-                           bool ours)
+static const char *why_not(const struct question *q, const struct tt_alg *alg)
 {
-    struct tt_choice choice = {0};
+    if (q->ours && alg->delegate == TT_TO_MPI)
+        return "the MPI below does not know the type";
+    return tt_infeasible(alg, q->s);
+}
+
+/* 0: as the shape has it. */
+static int64_t segment_of(const struct tt_rule *rule, const struct tt_shape *s)
+{
+    const int64_t n = rule->segment / (int64_t)s->unit;
+
+    return rule->segment && n == 0 ? 1 : n;
+}
+
+/* By the first rule that holds and whose algorithm can do it. Those that hold but cannot are told of in passed. */
+static bool by_rules(const struct question *q, const struct tt_rules *rules, struct tt_choice *choice,
+                     struct tt_choice *passed)
+{
+    const struct tt_rule *rule = NULL;
+    char where[128];
+
+    while ((rule = tt_rules_next(rules, rule, &q->facts))) {
+        const struct tt_alg *alg = tt_rule_algorithm(rule, q->coll);
+        const char *not = why_not(q, alg);
+
+        tt_rule_where(rules, rule, where, sizeof where);
+        if (!not) {
+            choice->alg = alg;
+            choice->segment = segment_of(rule, q->s);
+            add(choice, "%s", where);
+            return true;
+        }
+        add(passed, "; %s passed over, because %s is not feasible: %s", where, alg->name, not);
+    }
+    return false;
+}
+
+static void by_default(const struct question *q, struct tt_choice *choice)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const struct tt_alg *alg = meant_for(&table[i], q->s) ? find(q->coll, table[i].name) : NULL;
+
+        if (alg && !tt_infeasible(alg, q->s)) {
+            choice->alg = alg;
+            add(choice, "%s", table[i].why);
+            return;
+        }
+    }
+    choice->alg = find(q->coll, "native");
+    add(choice, "default: no own algorithm serves it");
+}
+
+static void by_need(const char *foreign, bool ours, bool reproducible, struct tt_choice *choice)
+{
+    choice->alg = ours ? NULL : find(TT_COLL_any, "native");
+    add(choice, "%s%s", foreign,
+        reproducible && !ours ? "; in its own order, whatever TUTTI_REPRODUCIBLE says" : "");
+}
+
+struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const struct tt_orders *orders,
+                           const char *foreign, bool ours)
+{
+    const struct tt_rules *const strongest_first[] = {orders->info, orders->pin, orders->rules};
+    const struct question q = {coll, s, ours, tt_facts_of(coll, s, orders->level)};
     const bool reproducible = s->reproducible && tt_coll_traits(coll) & TT_REDUCES;
-    const char *why_not = NULL, *why;
+    struct tt_choice choice = {0}, passed = {0};
 
     if (foreign) {
-        choice.alg = ours ? NULL : find(coll, "native");
-        snprintf(choice.why, sizeof choice.why, "%s%s", foreign,
-                 reproducible && !ours ? "; in its own order, whatever TUTTI_REPRODUCIBLE says" : "");
+        by_need(foreign, ours, reproducible, &choice);
         return choice;
     }
-    if (pin)
-        why_not = ours && pin->delegate == TT_TO_MPI ? "the MPI below does not know the type" : tt_infeasible(pin, s);
-    if (pin && !why_not) {
-        choice.alg = pin;
-        snprintf(choice.why, sizeof choice.why, "pinned%s", reproducible ? "; reproducible" : "");
-        return choice;
-    }
-    choice.alg = by_default(coll, s, &why);
-    snprintf(choice.why, sizeof choice.why, "%s%s", why, reproducible ? "; reproducible" : "");
-    if (why_not)
-        say_not(&choice, pin, why_not);
+    for (int i = 0; i < 3 && !by_rules(&q, strongest_first[i], &choice, &passed); i++)
+        ;
+    if (!choice.alg)
+        by_default(&q, &choice);
+    add(&choice, "%s%s", reproducible ? "; reproducible" : "", passed.why);
     return choice;
 }

@@ -128,7 +128,7 @@ static void settle_reduction(const struct argp_state *state, struct arguments *a
 
 static void settle(const struct argp_state *state, struct arguments *a)
 {
-    char why[256];
+    char why[1024];
 
     a->coll = tool_coll(state, a->coll_name ? a->coll_name : "");
     a->shape.coll = tt_coll_family(a->coll);
@@ -182,13 +182,18 @@ static bool count_some(struct figures *f, const struct tt_shape *s)
     return true;
 }
 
-static struct figures count(const struct argp_state *state, const struct tt_alg *alg, const struct tt_shape *s)
+/* With the segment that was chosen for it, if it was. */
+static struct figures count(const struct argp_state *state, const struct tt_alg *alg, const struct tt_shape *shape,
+                            const struct tt_choice *choice)
 {
-    struct figures f = {.alg = alg, .why_not = tt_infeasible(alg, s)};
+    struct figures f = {.alg = alg, .why_not = tt_infeasible(alg, shape)};
+    struct tt_shape s = *shape;
 
+    if (choice->alg == alg && choice->segment)
+        s.segment = choice->segment;
     f.planned = alg->build && !f.why_not;
-    if (f.planned && !(s->size <= ALL_RANKS ? count_all(&f, s) : count_some(&f, s)))
-        tool_die(state, TOOL_FAILED, "cannot set out %s %s: %s", tt_coll_name(s->coll), alg->name, strerror(errno));
+    if (f.planned && !(s.size <= ALL_RANKS ? count_all(&f, &s) : count_some(&f, &s)))
+        tool_die(state, TOOL_FAILED, "cannot set out %s %s: %s", tt_coll_name(s.coll), alg->name, strerror(errno));
     return f;
 }
 
@@ -243,7 +248,7 @@ static void print_text(const struct argp_state *state, const struct arguments *a
     print_shape(a);
     for (int i = 0; tt_algs[i]; i++)
         if (tt_alg_serves(tt_algs[i], a->coll)) {
-            const struct figures f = count(state, tt_algs[i], &a->shape);
+            const struct figures f = count(state, tt_algs[i], &a->shape, choice);
 
             print_figures(&f, a, f.alg == choice->alg);
         }
@@ -278,7 +283,7 @@ static void print_json(const struct argp_state *state, const struct arguments *a
 
     for (int i = 0; tt_algs[i]; i++)
         if (tt_alg_serves(tt_algs[i], a->coll)) {
-            const struct figures f = count(state, tt_algs[i], &a->shape);
+            const struct figures f = count(state, tt_algs[i], &a->shape, choice);
 
             json_array_append_new(rows, json_of(&f, a));
         }
@@ -298,7 +303,7 @@ int tool_explain(int argc, char **argv)
     a.shape = (struct tt_shape){.size = 4, .commutes = true, .unit = 1};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     settle(&state, &a);
-    choice = tt_select(a.coll, &a.shape, tt_config.pin[a.coll], NULL, false);
+    choice = tt_select(a.coll, &a.shape, &(struct tt_orders){NULL, tt_config.pin[a.coll], tt_config.read, -1}, NULL, false);
     (a.json ? print_json : print_text)(&state, &a, &choice);
     return TOOL_OK;
 }
