@@ -323,7 +323,7 @@ START_TEST(reproducible_is_said)
     expect_said("on 4 ranks, reproducible\n");
     expect_said("ring               cannot serve this: it folds in an order that depends on the size or place, and "
                 "TUTTI_REPRODUCIBLE=1");
-    expect_said("* halving");
+    expect_said("* direct");
     expect_said("; reproducible); TUTTI_ALLREDUCE=NAME pins another");
     expect_status(0, "TUTTI_REPRODUCIBLE=1 TUTTI_ALLREDUCE=ring @ explain allreduce -n 6 --bytes 64M");
     expect_said("* direct");
