@@ -332,7 +332,7 @@ START_TEST(reproducible_is_said)
     ck_assert(json_is_false(json_object_get(all, "reproducible")));
     json_decref(all);
     expect_status(0, "TUTTI_REPRODUCIBLE=1 @ explain allgather -n 4 --bytes 64M");
-    expect_said("* ring");
+    expect_said("* direct");
     expect_count("reproducible", 0);
 }
 END_TEST
