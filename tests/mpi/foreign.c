@@ -367,6 +367,8 @@ static const struct foreign {
     bool makes; /* a communicator */
 } calls[] = {
 #define MAKES_MADE(c) true
+#define MAKES_MADE_WITH(c, info) true
+#define MAKES_HINTED(c, info) false
 #define MAKES_NO_COMM false
 #define TT_FOREIGN(id, Name, who, made, ...) {"MPI_" #Name, try_##id, MAKES_##made},
 #include "coll/foreign.def"
