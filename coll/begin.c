@@ -64,6 +64,7 @@ static struct tt_orders orders_of(const struct tt_job *job)
     return (struct tt_orders){.info = tt_hints_pin(job->comm->hints, coll),
                               .pin = tt_config.pin[coll],
                               .rules = tt_config.read,
+                              .net = job->comm->net,
                               .level = tt_topo_slowest(job->comm->topo)};
 }
 
@@ -95,7 +96,9 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct tt_ke
 /* Tells ops and types apart that have no cell: what is said of one does not hold for another. */
 static uint64_t foreign_identity(const struct tt_job *job)
 {
-    return job->foreign || job->applies ? (uint64_t)(uintptr_t)job->call->op * 31 + (uint64_t)(uintptr_t)job->call->recv.type : 0;
+    return job->foreign || job->applies
+               ? (uint64_t)(uintptr_t)job->call->op * 31 + (uint64_t)(uintptr_t)job->call->recv.type
+               : 0;
 }
 
 /* The same, from the cache if it has been made before; remembered for the next call. */
@@ -263,7 +266,7 @@ static bool same_question(const struct tt_memo *memo, const struct tt_call *c)
 /* What may be kept is what depends on nothing but the arguments that same_question compares. */
 static bool may_keep(const struct tt_job *job)
 {
-    return !job->room && !(job->row->traits & (TT_NO_BUFFER | TT_NEIGHBOURS)) &&
+    return !job->room && !job->aliased && !(job->row->traits & (TT_NO_BUFFER | TT_NEIGHBOURS)) &&
            (job->cell || !(job->row->traits & TT_REDUCES)) && (!job->send.significant || job->send.lasting) &&
            (!job->recv.significant || job->recv.lasting);
 }

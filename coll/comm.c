@@ -37,6 +37,7 @@ static void comm_free(struct tt_comm *c)
     if (c->wire_comm != MPI_COMM_NULL)
         PMPI_Comm_free(&c->wire_comm);
     tt_comm_forget(c);
+    tt_net_free(c->net);
     tt_topo_free(c->topo);
     tt_hints_free(c->hints);
     free(c->turns);
@@ -165,14 +166,18 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     return c;
 }
 
-/* Where the ranks are. Everybody has it, or nobody. */
-static struct tt_topo *agreed_topology(MPI_Comm made)
+/* Where the ranks are, and the links between them. Everybody has it, or nobody. Ranks of several worlds, which cannot
+ * know it of each other, count as being on one node. */
+static struct tt_topo *agreed_topology(MPI_Comm made, int size, bool crosses, struct tt_net **net)
 {
-    struct tt_topo *t = tt_topology_of(made);
+    struct tt_topo *t = crosses ? tt_topo_assumed(size) : tt_topology_of(made);
 
-    if (tt_all_have(made, t))
+    *net = t ? tt_net_make(t) : NULL;
+    if (tt_all_have(made, *net))
         return t;
+    tt_net_free(*net);
     tt_topo_free(t);
+    *net = NULL;
     return NULL;
 }
 
@@ -180,19 +185,22 @@ static struct tt_topo *agreed_topology(MPI_Comm made)
 static void make_ready(MPI_Comm comm, struct tt_comm *c)
 {
     struct tt_topo *topo = NULL;
+    struct tt_net *net = NULL;
     MPI_Comm made;
-    bool usable;
+    bool usable, crosses;
     int size;
 
     tt_meet(comm);
     made = try_private_comm(comm);
     usable = made != MPI_COMM_NULL;
     PMPI_Comm_size(comm, &size);
-    if (usable && crosses_worlds(comm, size))
+    crosses = usable && crosses_worlds(comm, size);
+    if (crosses)
         usable = tt_comm_agree(made) == MPI_SUCCESS;
-    else if (usable)
-        topo = agreed_topology(made);
+    if (usable)
+        topo = agreed_topology(made, size, crosses, &net);
     if (!c) {
+        tt_net_free(net);
         tt_topo_free(topo);
         if (made != MPI_COMM_NULL)
             PMPI_Comm_free(&made);
@@ -201,6 +209,7 @@ static void make_ready(MPI_Comm comm, struct tt_comm *c)
     tt_comm_forget(c);
     c->wire_comm = made;
     c->topo = topo;
+    c->net = net;
     c->usable = usable;
     c->ready = true;
 }

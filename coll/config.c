@@ -35,7 +35,11 @@ static const char *const prefixes_of_others[] = {"TUTTI_SIM_", "TUTTI_TEST_"};
 enum { NOTHERS = sizeof prefixes_of_others / sizeof *prefixes_of_others };
 
 unsigned tt_config_generation;
-struct tt_config tt_config = {.enabled = 1, .log = TT_WARN, .chunk = 1 << 20, .segment = 128 << 10};
+struct tt_config tt_config = {
+    .enabled = 1,
+    .log = TT_WARN,
+    .chunk = 1 << 20,
+};
 
 /* A variable's value; an empty one says nothing, as an unset one does. */
 static const char *setting(const char *name)
@@ -95,6 +99,8 @@ static int hash_file(const char *name, const char *file, int64_t *out, char *why
 static int row_parse(const struct row *row, const char *value, int64_t *out, char *why, size_t size)
 {
     if (strcmp(row->values, "size") == 0) {
+        if (strcmp(value, "auto") == 0 && strcmp(row->def, value) == 0)
+            return 0; /* the 0 that is there */
         if (tt_size_parse(value, out) == 0 && *out > 0 && *out <= 1 << 30)
             return 0;
         snprintf(why, size, "%s=%s is not a size from 1 to 1G: write it as 65536, 64K or 4MB", row->name, value);

@@ -181,9 +181,9 @@ __attribute__((visibility("default"))) int MPI_Finalize(void)
 {
     int error;
 
+    tt_progress_thread_stop(); /* first: what that thread polls is in no count */
     if (!tt_progress_to_end())
         tt_log(TT_WARN, "MPI_Finalize was called before all that was begun was over");
-    tt_progress_thread_stop();
     error = PMPI_Finalize();
     tt_places_close();
     tt_topology_close();

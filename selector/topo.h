@@ -87,6 +87,10 @@ struct tt_found {
  * of memory. */
 struct tt_topo *tt_topo_found(const struct tt_found *found, int size);
 
+/* So many ranks on one node, with no GPUs and the speeds that are assumed: what to think where nothing is known. NULL if
+ * out of memory. */
+struct tt_topo *tt_topo_assumed(int size);
+
 /* Reads a file (see doc/topology.md); 0, or -1 with why (of size bytes) filled: file, line where known, what is wrong,
  * what may be there. Ranks are placed as the file says unless place ("block", "round-robin") overrules it; n > 0
  * overrules how many there are, filling nodes in turn, and nodes > 0 how many nodes. */
