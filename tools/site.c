@@ -103,8 +103,24 @@ char *tool_node_words(char *text, size_t size, const struct tt_node_kind *kind)
     return text;
 }
 
-/* Ranks of one node meet within it as the first that differ do, but for two on a GPU: so ranks of every node, each with
- * those before it until all levels are found, would be P squared. Seats say it at once. */
+size_t tool_line(const char *text, size_t width)
+{
+    size_t end = strlen(text);
+
+    if (end <= width)
+        return end;
+    for (end = width; end > 0 && text[end] != ' ';)
+        end--;
+    return end ? end : width;
+}
+
+char *tool_gpu_at(char *text, size_t size, const struct tt_gpu *gpu)
+{
+    snprintf(text, size, "%04x:%02x:%02x.0", (unsigned)gpu->domain, (unsigned)gpu->bus, (unsigned)gpu->device);
+    return text;
+}
+
+/* Levels of a node, from its seats: to ask for every pair of ranks would be too much of a large node. */
 static bool shares_gpu(const struct tool_site *site, int node)
 {
     const int *ranks, n = tool_ranks_of(site, node, &ranks);

@@ -45,7 +45,13 @@ char *tool_name_nodes(char *text, size_t size, const int *nodes, int n);
 /* "2 sockets, 96 cores, 8 GPUs joined by NVLink, 8 NICs": what is known of it. */
 char *tool_node_words(char *text, size_t size, const struct tt_node_kind *kind);
 
-/* Is there a pair of ranks with this between them, or, for a file, might there be? */
+/* How much of text goes on a line of that many letters; what follows begins after any spaces. */
+size_t tool_line(const char *text, size_t width);
+
+/* Where a GPU is on PCI, as nvidia-smi and lspci write it: "0000:81:00.0". Returns text. */
+char *tool_gpu_at(char *text, size_t size, const struct tt_gpu *gpu);
+
+/* Is there a pair of ranks with this between them? */
 bool tool_level_used(const struct tool_site *site, enum tt_level level);
 
 /* ---- what costs people most ---- */

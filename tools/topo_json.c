@@ -39,8 +39,8 @@ static json_t *gpu_of(const struct tool_seen *s)
 {
     char at[32];
 
-    snprintf(at, sizeof at, "%04x:%02x:%02x", (unsigned)s->gpu.domain, (unsigned)s->gpu.bus, (unsigned)s->gpu.device);
-    return json_pack("{s:s, s:s, s:b, s:o, s:i, s:i, s:i}", "name", s->gpu_name, "pci", at, "simulated", s->simulated,
+    return json_pack("{s:s, s:s, s:b, s:o, s:i, s:i, s:i}", "name", s->gpu_name, "pci",
+                     tool_gpu_at(at, sizeof at, &s->gpu), "simulated", s->simulated,
                      "socket", known(s->machine.gpu_socket), "others", s->gpu.peers, "reached", s->gpu.reached, "nvlink",
                      s->gpu.linked);
 }

@@ -10,26 +10,16 @@
 
 enum { MOST_RANKS = 16, WIDTH = 110 };
 
-/* Words, folded; continued lines are indented. */
+/* Words, folded: the first line after indent spaces, the others after two more. */
 static void fold(FILE *out, const char *text, int indent)
 {
-    int column = 0;
+    for (int more = 0; *text; more = 2) {
+        const size_t length = tool_line(text, (size_t)(WIDTH - indent - more));
 
-    while (*text) {
-        const int word = (int)strcspn(text, " ");
-
-        if (column > indent && column + 1 + word > WIDTH) {
-            fprintf(out, "\n%*s", indent, "");
-            column = indent;
-        } else if (column > 0) {
-            fputc(' ', out);
-            column++;
-        }
-        fprintf(out, "%.*s", word, text);
-        column += word;
-        text += word + (text[word] == ' ');
+        fprintf(out, "%*s%.*s\n", indent + more, "", (int)length, text);
+        text += length;
+        text += strspn(text, " ");
     }
-    fputc('\n', out);
 }
 
 static char *number(char *text, size_t size, int n)
@@ -64,12 +54,9 @@ static void print_nodes(FILE *out, const struct tool_site *site, const int *node
 
 static void print_seen(FILE *out, const struct tool_seen *seen)
 {
-    if (seen->gpu.there)
-        fprintf(out, "  %04x:%02x:%02x", (unsigned)seen->gpu.domain, (unsigned)seen->gpu.bus,
-                (unsigned)seen->gpu.device);
-    else
-        fprintf(out, "  %-10s", "-");
-    fprintf(out, "  %-8s  %s", seen->machine.nic >= 0 ? seen->machine.nic_name : "-",
+    char at[32];
+
+    fprintf(out, "  %-12s  %-8s  %s", seen->gpu.there ? tool_gpu_at(at, sizeof at, &seen->gpu) : "-", seen->machine.nic >= 0 ? seen->machine.nic_name : "-",
             *seen->machine.cores_bound ? seen->machine.cores_bound : "?");
 }
 
@@ -101,7 +88,7 @@ static void print_matrix(FILE *out, const struct tool_site *site, int node)
         fprintf(out, " %-5s", label);
     }
     fprintf(out, "   %6s  %3s  %3s%s\n", "socket", "GPU", "NIC",
-            site->seen ? "  GPU at      NIC's     cores" : "");
+            site->seen ? "  GPU at        NIC's     cores" : "");
     for (int i = 0; i < n; i++)
         print_row(out, site, ranks[i], ranks, n);
     if (n < all)
@@ -122,7 +109,7 @@ static void print_kinds(FILE *out, const struct tool_site *site)
         snprintf(line, sizeof line, "%s: %s", tool_name_nodes(name, sizeof name, nodes, n),
                  tool_node_words(words, sizeof words, &site->topo->kinds[i]));
         fputc('\n', out);
-        fold(out, line, 2);
+        fold(out, line, 0);
         print_nodes(out, site, nodes, n);
         print_matrix(out, site, i);
     }
@@ -172,9 +159,9 @@ static void print_warnings(FILE *out, const struct tool_site *site)
     for (int i = 0; i < n; i++) {
         snprintf(line, sizeof line, "warning: %s", list[i].what);
         fputc('\n', out);
+        fold(out, line, 0);
+        snprintf(line, sizeof line, "remedy: %s", list[i].remedy);
         fold(out, line, 2);
-        snprintf(line, sizeof line, "  remedy: %s", list[i].remedy);
-        fold(out, line, 4);
     }
     tool_unwarn(list, n);
 }

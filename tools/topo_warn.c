@@ -71,11 +71,11 @@ static bool far_from_gpu(const struct tool_site *site, int rank)
 static void say_far_from_gpu(const struct tool_site *site, int rank, char *text, size_t size)
 {
     const struct tool_seen *s = seen_by(site, rank);
+    char at[32];
 
-    snprintf(text, size, "rank %d is bound to cores %s of socket %d, and its GPU, at %04x:%02x:%02x, is on socket %d. All "
-                         "that goes between host and GPU crosses from socket to socket", rank, s->machine.cores_bound,
-             s->machine.socket, (unsigned)s->gpu.domain, (unsigned)s->gpu.bus, (unsigned)s->gpu.device,
-             s->machine.gpu_socket);
+    snprintf(text, size, "rank %d is bound to cores %s of socket %d, and its GPU, at %s, is on socket %d. All that goes "
+                         "between host and GPU crosses from socket to socket", rank, s->machine.cores_bound,
+             s->machine.socket, tool_gpu_at(at, sizeof at, &s->gpu), s->machine.gpu_socket);
 }
 
 /* ---- a rank far from its NIC, which is the nearest to its GPU if it has one ---- */
@@ -172,10 +172,11 @@ static bool cut_off(const struct tool_site *site, int rank)
 static void say_cut_off(const struct tool_site *site, int rank, char *text, size_t size)
 {
     const struct tool_seen *s = seen_by(site, rank);
+    char at[32];
 
-    snprintf(text, size, "the GPU of rank %d, at %04x:%02x:%02x, reaches %d of the %d others directly (P2P is off): what "
-                         "goes between them goes through memory of the host", rank, (unsigned)s->gpu.domain,
-             (unsigned)s->gpu.bus, (unsigned)s->gpu.device, s->gpu.reached, s->gpu.peers);
+    snprintf(text, size, "the GPU of rank %d, at %s, reaches %d of the %d others directly (P2P is off): what goes between "
+                         "them goes through memory of the host", rank, tool_gpu_at(at, sizeof at, &s->gpu),
+             s->gpu.reached, s->gpu.peers);
 }
 
 static void remedy_cut_off(const struct tool_site *site, int rank, char *text, size_t size)
