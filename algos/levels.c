@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pieces of levels.h. */
+#include "algos/levels.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- where this rank is ---- */
+
+int tt_levels_find(struct tt_levels *at, const struct tt_plan *p, const struct tt_shape *s)
+{
+    const struct tt_nodes *nodes = s->nodes;
+
+    *at = (struct tt_levels){.nodes = nodes, .node = nodes->of[tt_rank(p)], .rails = s->size};
+    at->rail = malloc((size_t)nodes->n * sizeof *at->rail);
+    if (!at->rail)
+        return ENOMEM;
+    at->here = tt_on_node(at, at->node);
+    while (tt_rank_at(at, at->node, at->local) != tt_rank(p))
+        at->local++;
+    for (int i = 0; i < nodes->n; i++) {
+        at->rails = tt_on_node(at, i) < at->rails ? tt_on_node(at, i) : at->rails;
+        at->rail[i] = tt_rank_at(at, i, at->local);
+    }
+    return 0;
+}
+
+void tt_levels_end(struct tt_levels *at)
+{
+    free(at->rail);
+}
+
+int tt_on_node(const struct tt_levels *at, int node)
+{
+    return at->nodes->first[node + 1] - at->nodes->first[node];
+}
+
+int tt_rank_at(const struct tt_levels *at, int node, int local)
+{
+    return at->nodes->ranks[at->nodes->first[node] + local % tt_on_node(at, node)];
+}
+
+void tt_enter_node(struct tt_plan *p, const struct tt_levels *at, struct tt_loc send, struct tt_loc recv)
+{
+    tt_enter(p, &(struct tt_scope){at->nodes->ranks + at->nodes->first[at->node], at->here, send, recv});
+}
+
+bool tt_enter_rail(struct tt_plan *p, const struct tt_levels *at, struct tt_loc send, struct tt_loc recv)
+{
+    return at->local < at->rails && tt_enter(p, &(struct tt_scope){at->rail, at->nodes->n, send, recv});
+}
+
+/* ---- everybody meets everybody ---- */
+
+static int64_t length(int64_t n, int owners, int i)
+{
+    return i < owners ? tt_cut(n, owners, i + 1) - tt_cut(n, owners, i) : 0;
+}
+
+struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, struct tt_loc arrived)
+{
+    const int size = tt_size(p), rank = tt_rank(p);
+    const struct tt_operands o = {rank, size, tt_plus(src, tt_cut(n, owners, rank)), arrived, length(n, owners, rank)};
+
+    for (int k = 1; k < size; k++) {
+        const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
+
+        tt_send(p, to, tt_plus(src, tt_cut(n, owners, to)), length(n, owners, to));
+        tt_recv(p, from, tt_operand_of(&o, from), o.n);
+    }
+    return o;
+}
+
+void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners)
+{
+    const int size = tt_size(p), rank = tt_rank(p);
+
+    for (int k = 1; k < size; k++) {
+        const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
+
+        tt_send(p, to, tt_plus(base, tt_cut(n, owners, rank)), length(n, owners, rank));
+        tt_recv(p, from, tt_plus(base, tt_cut(n, owners, from)), length(n, owners, from));
+    }
+}
+
+/* ---- the pipeline ----
+ * Lanes that began alike would stay in step: all within nodes, then all across. So the first segments of the lanes are
+ * one part of a segment long, two parts, and so on up to a whole one, a part being one lane's share of it. */
+
+enum { MOST_SEGMENTS = 64 };
+
+struct tt_pipeline tt_pipeline_plan(const struct tt_shape *s, int64_t n)
+{
+    const int64_t wanted = n / s->segment + (n % s->segment > 0);
+    const int segments = wanted < 1 ? 1 : wanted > MOST_SEGMENTS ? MOST_SEGMENTS : (int)wanted;
+    const int lanes = segments < TT_MAX_LANES ? segments : TT_MAX_LANES, more = (segments - 1) / lanes;
+    const int parts = lanes * lanes * more + lanes * (lanes + 1) / 2;
+
+    return (struct tt_pipeline){n, lanes, more + 1, parts, n < parts ? n : lanes * (n / parts + 1)};
+}
+
+/* Where segment k of a lane begins. */
+static int64_t segment_at(const struct tt_pipeline *pipe, int lane, int k)
+{
+    const int before = lane * (pipe->lanes * (pipe->segments - 1)) + lane * (lane + 1) / 2;
+
+    return tt_cut(pipe->n, pipe->parts, before + (k > 0 ? lane + 1 + (k - 1) * pipe->lanes : 0));
+}
+
+/* One half of round t: each stage's part in it. */
+static void do_round(struct tt_plan *p, const struct tt_pipeline *pipe, int lane, int t, int stages, tt_stage_fn *work, void *with)
+{
+    for (int stage = 0; stage < stages; stage++) {
+        const int k = t - stage;
+        const int64_t at = segment_at(pipe, lane, k);
+
+        if (k >= 0 && k < pipe->segments)
+            work(p, with, stage, at, segment_at(pipe, lane, k + 1) - at);
+    }
+    tt_fence(p);
+}
+
+void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane, int stages, tt_stage_fn *post,
+                     tt_stage_fn *settle, void *with)
+{
+    for (int t = 0; t < pipe->segments + stages - 1; t++) {
+        do_round(p, pipe, lane, t, stages, post, with);
+        do_round(p, pipe, lane, t, stages, settle, with);
+    }
+}

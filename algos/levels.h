@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What two-level algorithms are made of: this rank's place among nodes, exchanges in which everybody meets everybody,
+ * in the scope in force, and the pipeline that keeps both levels at work at once. */
+#ifndef TT_LEVELS_H
+#define TT_LEVELS_H
+
+#include "algos/pieces.h"
+
+/* ---- where this rank is ---- */
+struct tt_levels {
+    const struct tt_nodes *nodes;
+    int node, local; /* this rank's node, and its place on it */
+    int here;        /* ranks on this node */
+    int rails;       /* ranks on the smallest node: rail j is the j-th ranks of all nodes */
+    int *rail;       /* this rank's, if local < rails */
+};
+int tt_levels_find(struct tt_levels *at, const struct tt_plan *p, const struct tt_shape *s); /* 0 or ENOMEM */
+void tt_levels_end(struct tt_levels *at);
+
+/* Ranks on a node; and the rank at a place there, or at that place modulo how many there are. */
+int tt_on_node(const struct tt_levels *at, int node);
+int tt_rank_at(const struct tt_levels *at, int node, int local);
+
+/* Scopes of the ranks of this node, and of this rank's rail (false, and nothing entered, if it is on none). send and
+ * recv are where their buffers begin. */
+void tt_enter_node(struct tt_plan *p, const struct tt_levels *at, struct tt_loc send, struct tt_loc recv);
+bool tt_enter_rail(struct tt_plan *p, const struct tt_levels *at, struct tt_loc send, struct tt_loc recv);
+
+/* ---- everybody meets everybody ----
+ * n elements are cut into `owners` balanced parts; part i is that of rank i of the scope. Messages only: the caller
+ * fences. */
+
+/* Every rank's part i, from src, to rank i; what reaches this one goes to arrived, one behind the other in rank order,
+ * without its own. */
+struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, struct tt_loc arrived);
+
+/* Part i, in its place from base on, from rank i to all others. */
+void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners);
+
+/* ---- the pipeline ----
+ * A vector is dealt to lanes in stretches, and each lane cuts its own into segments that go through the stages one
+ * behind the other: in one round segment k is in stage 0, segment k-1 in stage 1, and so on. So all levels are at work
+ * at once, and while one lane waits for the first byte of a message the others move theirs. */
+struct tt_pipeline {
+    int64_t n;
+    int lanes, segments; /* of each lane */
+    int parts;           /* that all are measured in, see levels.c */
+    int64_t longest;     /* no segment has more elements */
+};
+
+/* For n elements in segments of s->segment, but no more than 64 of them. */
+struct tt_pipeline tt_pipeline_plan(const struct tt_shape *s, int64_t n);
+
+/* What a stage does to the n elements from `at` on. */
+typedef void tt_stage_fn(struct tt_plan *p, void *with, int stage, int64_t at, int64_t n);
+
+/* One lane of it. In every round each stage posts messages for its segment, and settles what they brought once all have
+ * arrived: it may fence. */
+void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane, int stages, tt_stage_fn *post,
+                     tt_stage_fn *settle, void *with);
+
+#endif
