@@ -66,8 +66,8 @@ struct tt_nodes {
  * In an alltoallv the lengths of what is sent are in sends, which is local too, and NULL in place, where what goes to a
  * rank is as long as what comes from it. The two ends of a message state the same length, or the program is wrong. */
 struct tt_shape {
-    enum tt_coll coll;     /* the family's: reduce_scatter_block is a reduce_scatter, alltoallw an alltoallv */
-    int size;              /* number of ranks, p */
+    enum tt_coll coll; /* the family's: reduce_scatter_block is a reduce_scatter, alltoallw an alltoallv */
+    int size;          /* number of ranks, p */
     int root;
     bool inplace;          /* this rank passed MPI_IN_PLACE */
     bool commutes;         /* the op is commutative (reductions only) */
@@ -77,7 +77,7 @@ struct tt_shape {
     const int64_t *sends;  /* alltoallv: elements of this rank's block for each rank */
     int64_t segment;       /* elements of one segment of a pipelined algorithm, at least 1 */
     size_t unit;           /* bytes of one element; 1 where blocks are local */
-    const struct tt_nodes *nodes; /* NULL: all ranks share one node, or nothing is known of it */
+    const struct tt_nodes *nodes;        /* NULL: all ranks share one node, or nothing is known of it */
     const int64_t *counts_at, *sends_at; /* set for builders by tt_plan_build alone: what tt_offset() finds there */
 };
 
@@ -175,16 +175,16 @@ int64_t tt_shape_bytes(const struct tt_shape *s);
 
 /* ---- the row ---- */
 enum tt_needs {
-    TT_COMMUTATIVE = 1 << 0, /* folds operands out of rank order */
+    TT_COMMUTATIVE = 1 << 0,  /* folds operands out of rank order */
     TT_POWER_OF_TWO = 1 << 1, /* of ranks */
     TT_TWO_LEVELS = 1 << 2    /* more than one node, and a node of more than one rank */
 };
 
 /* ---- what it costs ----
- * In the textbooks' terms: a message of n bytes takes alpha + n beta, reducing n bytes takes gamma n, and a rank takes a
- * little time, overhead, for each message it sends. Where many messages are under way at once they share links, so beta
- * is stated for a pattern: all ranks send at once, each n bytes, and it is the slowest one's. Seconds, and seconds per
- * byte. */
+ * In the textbooks' terms: a message of n bytes takes alpha + n beta, reducing n bytes takes gamma n, and a rank takes
+ * a little time, overhead, for each message it sends. Where many messages are under way at once they share links, so
+ * beta is stated for a pattern: all ranks send at once, each n bytes, and it is the slowest one's. Seconds, and seconds
+ * per byte. */
 struct tt_fare {
     double alpha, beta;
 };
@@ -216,6 +216,7 @@ struct tt_alg {
     const char *name;    /* as in TUTTI_ALLREDUCE=name */
     const char *summary; /* one line: how it works and what it costs, in alpha, beta, gamma, p, n */
     unsigned needs;      /* enum tt_needs */
+    bool segmented;      /* it reads shape.segment, which is then a part of the choice */
     bool canonical;      /* a reduction that folds every element in the one tree that p gives (pieces.h) */
     int (*build)(struct tt_plan *p, const struct tt_shape *s); /* TT_OWN only; 0, or an errno value */
     enum tt_delegate delegate;
@@ -228,7 +229,7 @@ const char *tt_infeasible(const struct tt_alg *alg, const struct tt_shape *s);
 
 /* A row. The file of TT_ALGORITHM(coll, name, ...) is algos/coll_name.c, and its line in Makefile.am is all
  * that registers it. */
-#define TT_ALGORITHM(coll_id, alg_name, ...)                                                                         \
+#define TT_ALGORITHM(coll_id, alg_name, ...)                                                                           \
     const struct tt_alg tt_alg_##coll_id##_##alg_name = {.coll = TT_COLL_##coll_id, .name = #alg_name, __VA_ARGS__}
 
 /* Every algorithm, in the order of Makefile.am, NULL-terminated. */

@@ -28,4 +28,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(bcast, chain,
              .summary = "segments down a chain, m of them: (p-2 + m) (alpha + n/m beta); for very long vectors",
+             .segmented = true,
              .build = build);

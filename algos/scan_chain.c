@@ -38,4 +38,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 TT_ALGORITHM(scan, chain,
              .summary = "segments down a chain, m of them: (2p-3 + m) (alpha + n/m (beta + gamma)); for long vectors",
+             .segmented = true,
              .build = build);

@@ -4,8 +4,6 @@
  * short and long, and exits with 0 if what arrived is right. What makes it crash, makes it only exit otherwise. */
 #include "coll/aware.h"
 
-#include <dlfcn.h>
-#include <libgen.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -17,31 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "coll/beside.h"
 #include "coll/config.h"
 
 enum { PATIENCE_MS = 30000, STEP_MS = 5 };
 
 extern char **environ;
-
-/* Installed in $(libdir)/tutti; in a build tree, beside the hidden directory of the library. */
-static const char *const places[] = {"tutti/mpi-cuda-probe", "../mpi-cuda-probe"};
-
-static int find_probe(char *path, size_t size)
-{
-    Dl_info self;
-    char directory[4096];
-
-    if (!dladdr((void *)tt_mpi_takes_device_memory, &self) || !self.dli_fname)
-        return -1;
-    snprintf(directory, sizeof directory, "%s", self.dli_fname);
-    dirname(directory);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, size, "%s/%s", directory, places[i]);
-        if (access(path, X_OK) == 0)
-            return 0;
-    }
-    return -1;
-}
 
 /* The probe is a job of one process of its own: nothing in its environment may make it think that it is a part of this
  * one, nor load this library into it. The array is the caller's to free. */
@@ -111,7 +90,7 @@ static bool probe(void)
     char path[4200];
     pid_t pid;
 
-    if (find_probe(path, sizeof path) || start(path, &pid)) {
+    if (tt_find_beside("tutti/mpi-cuda-probe", "../mpi-cuda-probe", path, sizeof path) || start(path, &pid)) {
         tt_log(TT_INFO,
                "the program mpi-cuda-probe is not to be found or not to be started: GPU memory will be staged");
         return false;

@@ -10,6 +10,7 @@
 #include "coll/config.h"
 #include "coll/exec.h"
 #include "coll/request.h"
+#include "coll/topology.h"
 
 enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
 
@@ -37,6 +38,7 @@ static void comm_free(struct tt_comm *c)
     if (c->wire_comm != MPI_COMM_NULL)
         PMPI_Comm_free(&c->wire_comm);
     forget_decisions(c);
+    tt_topo_free(c->topo);
     free(c->turns);
     free(c);
 }
@@ -173,9 +175,21 @@ static void gather(MPI_Comm comm)
         tt_wait_for(&all, MPI_STATUS_IGNORE);
 }
 
+/* Where the ranks are. Everybody has it, or nobody. */
+static struct tt_topo *agreed_topology(MPI_Comm made)
+{
+    struct tt_topo *t = tt_topology_of(made);
+
+    if (tt_all_have(made, t))
+        return t;
+    tt_topo_free(t);
+    return NULL;
+}
+
 /* What all ranks do together, even one that has no memory for the state: then c is NULL. */
 static void make_ready(MPI_Comm comm, struct tt_comm *c)
 {
+    struct tt_topo *topo = NULL;
     MPI_Comm made;
     bool usable;
     int size;
@@ -186,13 +200,17 @@ static void make_ready(MPI_Comm comm, struct tt_comm *c)
     PMPI_Comm_size(comm, &size);
     if (usable && crosses_worlds(comm, size))
         usable = tt_comm_agree(made) == MPI_SUCCESS;
+    else if (usable)
+        topo = agreed_topology(made);
     if (!c) {
+        tt_topo_free(topo);
         if (made != MPI_COMM_NULL)
             PMPI_Comm_free(&made);
         return;
     }
     forget_decisions(c);
     c->wire_comm = made;
+    c->topo = topo;
     c->usable = usable;
     c->ready = true;
 }

@@ -8,6 +8,7 @@
 
 #include "coll/cache.h"
 #include "coll/wire.h"
+#include "selector/topo.h"
 
 struct tt_comm {
     MPI_Comm wire_comm; /* private: no wildcard of the user's can match our messages. MPI_COMM_NULL if the MPI had no
@@ -23,6 +24,7 @@ struct tt_comm {
     unsigned slots;     /* how many of these the tags tell apart; call i has slot i modulo slots, */
     unsigned *turns;    /* and its turn is when its slot's entry is i: when the one before it with that slot is over */
     const struct tt_wire *wire;
+    struct tt_topo *topo; /* where its ranks are; NULL: nothing is known, on any rank */
     struct tt_cache cache;
     struct tt_memo *memos; /* the last call of each collective, TT_NCOLLS of them (job.h); made at first use */
 };

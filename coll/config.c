@@ -5,6 +5,7 @@
 #include "coll/config.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,37 @@ static int64_t word_find(const char *words, const char *value)
     }
 }
 
+/* FNV-1a: no secret to keep, only settings to compare. */
+static const uint64_t hash_of_nothing = UINT64_C(14695981039346656037);
+
+static uint64_t hash_more(uint64_t h, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        h = (h ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
+    return h;
+}
+
+/* Two ranks may name different files, as long as the same is in them. */
+static int hash_file(const char *name, const char *file, int64_t *out, char *why, size_t size)
+{
+    FILE *in = fopen(file, "r");
+    uint64_t h = hash_of_nothing;
+    char part[4096];
+    size_t n;
+
+    while (in && (n = fread(part, 1, sizeof part, in)) > 0)
+        h = hash_more(h, part, n);
+    if (!in || ferror(in)) {
+        snprintf(why, size, "%s=%s cannot be read: %s", name, file, strerror(errno));
+        if (in)
+            fclose(in);
+        return -1;
+    }
+    fclose(in);
+    *out = (int64_t)h;
+    return 0;
+}
+
 static int row_parse(const struct row *row, const char *value, int64_t *out, char *why, size_t size)
 {
     if (strcmp(row->values, "size") == 0) {
@@ -66,6 +98,8 @@ static int row_parse(const struct row *row, const char *value, int64_t *out, cha
         snprintf(why, size, "%s=%s is not a size from 1 to 1G: write it as 65536, 64K or 4MB", row->name, value);
         return -1;
     }
+    if (strcmp(row->values, "file") == 0)
+        return strcmp(value, "none") == 0 ? 0 : hash_file(row->name, value, out, why, size);
     *out = word_find(row->values, value);
     if (*out >= 0)
         return 0;
@@ -151,14 +185,9 @@ int tt_config_load(char *why, size_t size)
     return 0;
 }
 
-/* FNV-1a: no secret to keep, only settings to compare. */
 static uint64_t hash_text(const char *text)
 {
-    uint64_t h = UINT64_C(14695981039346656037);
-
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return h;
+    return hash_more(hash_of_nothing, text, strlen(text));
 }
 
 int tt_config_shared(uint64_t *hashes, int max)

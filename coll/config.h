@@ -5,7 +5,8 @@
 
 #include "algos/algos.h"
 
-/* One field per row of config.def: a size in bytes, or the place of the word among the row's values. */
+/* One field per row of config.def: a size in bytes, the hash of a file's contents, or the place of the word
+ * among the row's values. */
 struct tt_config {
 #define TT_CONFIG(id, name, def, values, shared, help) int64_t id;
 #include "coll/config.def"

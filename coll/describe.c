@@ -396,6 +396,7 @@ static void shape_fill(struct tt_job *job, int peers)
 
     s->coll = tt_coll_family(job->call->coll);
     s->size = job->comm->size;
+    s->nodes = job->comm->topo ? &job->comm->topo->nodes : NULL;
     s->inplace = job->inplace;
     s->root = has(job, TT_ROOTED) && !job->comm->inter ? job->call->root : 0;
     s->commutes = true; /* as all predefined ops are; others go to the MPI below */

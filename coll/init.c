@@ -7,7 +7,6 @@
 #include <config.h>
 #include <mpi.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "coll/hook.h"
 #include "coll/progress.h"
 #include "coll/request.h"
+#include "coll/topology.h"
 #include "coll/types.h"
 #include "cuda/dev.h"
 
@@ -71,24 +71,6 @@ static void insist_on_our_mpi(void)
         "MPI: ./bootstrap build --mpi=mpich or --mpi=openmpi, mpicc.mpich or mpicc.openmpi\n",
         TT_MPI_NAME, (int)strcspn(version, ",\n"), version);
     exit(EXIT_FAILURE);
-}
-
-/* Do the ranks of this node outnumber the cores that they may run on? Then who waits must let others run at once. */
-static void look_at_cores(void)
-{
-    MPI_Comm node;
-    cpu_set_t ours, all;
-    int ranks;
-
-    if (PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) != MPI_SUCCESS)
-        return;
-    CPU_ZERO(&ours);
-    sched_getaffinity(0, sizeof ours, &ours);
-    PMPI_Comm_size(node, &ranks);
-    if (PMPI_Allreduce(&ours, &all, (int)sizeof ours, MPI_BYTE, MPI_BOR, node) == MPI_SUCCESS &&
-        ranks > CPU_COUNT(&all))
-        tt_polls_before_yield = 0;
-    PMPI_Comm_free(&node);
 }
 
 /* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the last one set first: so this one, set at MPI_Init,
@@ -152,7 +134,10 @@ static int start(int provided)
     await_finalize();
     if (!tt_config.enabled)
         return MPI_SUCCESS;
-    look_at_cores();
+    if (tt_topology_open(config_why, sizeof config_why))
+        return refuse(config_why);
+    if (tt_node_is_crowded())
+        tt_polls_before_yield = 0; /* who waits must let others run at once */
     start_thread(provided);
     tt_hook_install();
     return tt_comm_of(MPI_COMM_WORLD, true, &world);
@@ -189,5 +174,6 @@ __attribute__((visibility("default"))) int MPI_Finalize(void)
     tt_progress_thread_stop();
     error = PMPI_Finalize();
     tt_places_close();
+    tt_topology_close();
     return error;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sizes as people write them. The digits are read by hand rather than by strtod, so that the locale, hexadecimal,
- * "inf" and rounding above 2^53 play no part. */
+/* Sizes, times and rates as people write them. The digits are read by hand rather than by strtod, so that the locale,
+ * hexadecimal, "inf" and rounding above 2^53 play no part. */
 #include "coll/sizes.h"
 
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 static const struct {
@@ -49,29 +50,142 @@ static int64_t unit_find(const char *name)
     return 0;
 }
 
-int tt_size_parse(const char *text, int64_t *bytes)
-{
-    int length, places = 0;
-    int64_t whole = digits(&text, &length), fraction = 0, scale = 1, unit, part;
+/* A number without exponent as whole + fraction / scale, and *text behind it and the blanks after it. */
+struct decimal {
+    int64_t whole, fraction, scale;
+};
 
-    if (whole < 0)
+static int decimal_parse(const char **text, struct decimal *d)
+{
+    int places = 0, length;
+
+    *d = (struct decimal){digits(text, &length), 0, 1};
+    if (d->whole < 0)
         return -1;
-    if (*text == '.') {
-        text++;
-        fraction = digits(&text, &places);
+    if (**text == '.') {
+        ++*text;
+        d->fraction = digits(text, &places);
     }
-    while (*text == ' ')
-        text++;
-    unit = unit_find(text);
-    if (fraction < 0 || places > 9 || unit == 0)
+    while (**text == ' ')
+        ++*text;
+    if (d->fraction < 0 || places > 9)
         return -1;
     while (places-- > 0)
-        scale *= 10;
-    if (__builtin_mul_overflow(fraction, unit, &part) || part % scale || __builtin_mul_overflow(whole, unit, &whole) ||
-        __builtin_add_overflow(whole, part / scale, bytes))
+        d->scale *= 10;
+    return 0;
+}
+
+/* In units of which there are so many in one: rounded once only, so that "0.1us" is the double nearest to it. */
+static double decimal_value(const struct decimal *d, double in_one)
+{
+    return ((double)d->whole * (double)d->scale + (double)d->fraction) / ((double)d->scale * in_one);
+}
+
+int tt_size_parse(const char *text, int64_t *bytes)
+{
+    struct decimal d;
+    int64_t unit, part;
+
+    if (decimal_parse(&text, &d))
+        return -1;
+    unit = unit_find(text);
+    if (unit == 0)
+        return -1;
+    if (__builtin_mul_overflow(d.fraction, unit, &part) || part % d.scale ||
+        __builtin_mul_overflow(d.whole, unit, &d.whole) || __builtin_add_overflow(d.whole, part / d.scale, bytes))
         return -1;
     return 0;
 }
+
+/* ---- times ---- */
+
+/* How many there are of each in a second. */
+static const struct {
+    const char *name;
+    double in_a_second;
+} times[] = {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}};
+
+enum { NTIMES = sizeof times / sizeof *times };
+
+int tt_time_parse(const char *text, double *seconds)
+{
+    struct decimal d;
+
+    if (decimal_parse(&text, &d))
+        return -1;
+    if (*text == '\0' && d.whole == 0 && d.fraction == 0) {
+        *seconds = 0;
+        return 0;
+    }
+    for (int i = 0; i < NTIMES; i++)
+        if (strcmp(text, times[i].name) == 0) {
+            *seconds = decimal_value(&d, times[i].in_a_second);
+            return 0;
+        }
+    return -1;
+}
+
+char *tt_time_print(char *text, size_t size, double seconds)
+{
+    int i = 0;
+
+    while (seconds != 0 && i + 1 < NTIMES && seconds * times[i].in_a_second < 0.9995)
+        i++;
+    snprintf(text, size, "%.3g %s", seconds * times[i].in_a_second, times[i].name);
+    return text;
+}
+
+/* ---- rates ---- */
+
+static const struct {
+    const char *name;
+    double bytes;
+} bits[] = {{"bit", 0.125}, {"Kbit", 125}, {"Mbit", 125e3}, {"Gbit", 125e6}, {"Tbit", 125e9}};
+
+enum { NBITS = sizeof bits / sizeof *bits };
+
+/* Bytes in a unit of which `length` letters are meant; 0 if there is none. */
+static double rate_unit(const char *text, size_t length)
+{
+    char name[8];
+
+    if (length == 0 || length >= sizeof name)
+        return 0;
+    snprintf(name, sizeof name, "%.*s", (int)length, text);
+    for (int i = 0; i < NBITS; i++)
+        if (strcasecmp(bits[i].name, name) == 0)
+            return bits[i].bytes;
+    return name[length - 1] == 'b' ? 0 : (double)unit_find(name);
+}
+
+int tt_rate_parse(const char *text, double *bytes_per_second)
+{
+    struct decimal d;
+    size_t length;
+    double unit;
+
+    if (decimal_parse(&text, &d))
+        return -1;
+    length = strlen(text);
+    unit = length > 2 && strcmp(text + length - 2, "/s") == 0 ? rate_unit(text, length - 2) : 0;
+    if (unit == 0 || (d.whole == 0 && d.fraction == 0))
+        return -1;
+    *bytes_per_second = decimal_value(&d, 1) * unit;
+    return 0;
+}
+
+char *tt_rate_print(char *text, size_t size, double bytes_per_second)
+{
+    static const char *const names[] = {"B/s", "KB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
+    int i = 0;
+
+    for (; bytes_per_second >= 999.95 && i + 1 < (int)(sizeof names / sizeof *names); i++)
+        bytes_per_second /= 1000;
+    snprintf(text, size, "%.4g %s", bytes_per_second, names[i]);
+    return text;
+}
+
+/* ---- sizes and numbers ---- */
 
 char *tt_size_print(char *text, size_t size, int64_t bytes)
 {

@@ -91,6 +91,19 @@ struct tt_place *tt_host_place(void);
 /* Drops every place. Contexts may be gone already; that is not an error. */
 void tt_places_close(void);
 
+/* The GPU that this thread works on: that of its current context. */
+struct tt_gpu {
+    bool there; /* a context is current; else nothing below means anything */
+    unsigned char uuid[16];
+    int domain, bus, device; /* on PCI */
+    int peers;               /* other GPUs that this process sees, */
+    int reached;             /* how many of them can be reached directly, */
+    int linked;              /* and how many by NVLink: atomics cross it, which PCIe does not carry */
+};
+
+/* Asks the driver, if one is loaded; starts nothing, and no error is one. */
+void tt_gpu_here(struct tt_gpu *gpu);
+
 /* The driver for `tutti`'s and bootstrap's "what was found": version as CUDA counts (13000 is 13.0), 0 if there is
  * none; devices, and the name of the first. Loads libcuda.so.1 if it can: never called inside a collective. */
 struct tt_driver_info {

@@ -71,6 +71,19 @@ enum tt_level tt_topo_level(const struct tt_topo *t, int a, int b);
 const char *tt_level_name(enum tt_level level);  /* "nic" */
 const char *tt_level_words(enum tt_level level); /* "the network" */
 
+/* What one rank found of where it sits: gathered from all, a topology. Of the same layout on all ranks. */
+struct tt_found {
+    uint64_t gpu; /* tells GPUs apart; 0: none */
+    int32_t node; /* equal on the ranks of a node, and on no other */
+    int32_t socket, nic;
+    int32_t sockets, cores, nics;
+    int32_t linked; /* its GPU to the others, by NVLink */
+};
+
+/* The topology of size ranks that found so much, with the speeds that are assumed where nothing was measured. NULL if out
+ * of memory. */
+struct tt_topo *tt_topo_found(const struct tt_found *found, int size);
+
 /* Reads a file (see doc/topology.md); 0, or -1 with why (of size bytes) filled: file, line where known, what is wrong,
  * what may be there. Ranks are placed as the file says unless place ("block", "round-robin") overrules it; n > 0
  * overrules how many there are, filling nodes in turn, and nodes > 0 how many nodes. */

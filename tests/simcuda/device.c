@@ -286,6 +286,10 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
     return sim_leave(error);
 }
 
+/* A domain that no machine has. */
+enum { PCI_DOMAIN = 0x51D0 };
+#define BUS_ID "%04X:%02X:00.0"
+
 static int attribute_of(CUdevice_attribute attribute, int device)
 {
     switch (attribute) {
@@ -297,6 +301,8 @@ static int attribute_of(CUdevice_attribute attribute, int device)
         return 4;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
         return 0x80 + sim.physical[device];
+    case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
+        return PCI_DOMAIN;
     case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
         return 2;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
@@ -320,9 +326,6 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
     return sim_leave(error);
 }
 
-/* A domain that no machine has. */
-#define BUS_ID "51D0:%02X:00.0"
-
 CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device)
 {
     CUresult error = enter_device(device, id);
@@ -330,7 +333,7 @@ CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device)
     if (!error && length <= 0)
         error = CUDA_ERROR_INVALID_VALUE;
     if (!error)
-        snprintf(id, (size_t)length, BUS_ID, attribute_of(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, device));
+        snprintf(id, (size_t)length, BUS_ID, PCI_DOMAIN, attribute_of(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, device));
     return sim_leave(error);
 }
 
@@ -342,12 +345,48 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
     if (!error)
         error = CUDA_ERROR_INVALID_DEVICE;
     for (int i = 0; error == CUDA_ERROR_INVALID_DEVICE && id && i < sim.ngpus; i++) {
-        snprintf(here, sizeof here, BUS_ID, attribute_of(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, i));
+        snprintf(here, sizeof here, BUS_ID, PCI_DOMAIN, attribute_of(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, i));
         if (strcmp(here, id) == 0) {
             *device = i;
             error = CUDA_SUCCESS;
         }
     }
+    return sim_leave(error);
+}
+
+/* TUTTI_SIM_LINKS: what lies between two GPUs of the node. */
+static CUresult links(bool *reachable, bool *linked)
+{
+    const char *text = getenv("TUTTI_SIM_LINKS");
+
+    *reachable = *linked = true;
+    if (!text || !*text || strcmp(text, "nvlink") == 0)
+        return CUDA_SUCCESS;
+    *linked = false;
+    if (strcmp(text, "pcie") == 0)
+        return CUDA_SUCCESS;
+    *reachable = false;
+    if (strcmp(text, "none") == 0)
+        return CUDA_SUCCESS;
+    sim_say("TUTTI_SIM_LINKS=%s is not nvlink, pcie or none", text);
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device, CUdevice peer)
+{
+    CUresult error = enter_device(device, value);
+    bool reachable, linked;
+
+    if (!error && !sim_device_valid(peer))
+        error = CUDA_ERROR_INVALID_DEVICE;
+    if (!error && (device == peer || attribute == 0))
+        error = CUDA_ERROR_INVALID_VALUE;
+    if (!error)
+        error = links(&reachable, &linked);
+    if (!error)
+        *value = attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED
+                     ? reachable
+                     : attribute == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED && linked;
     return sim_leave(error);
 }
 

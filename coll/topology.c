@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Found anew for each communicator, because a program may start CUDA long after MPI_Init: one small allgather when its
+ * private communicator is made. hwloc is asked once, and again only if the GPU has changed; where there is one node and
+ * no GPU, there is nothing to ask it. */
+#include "coll/topology.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/beside.h"
+#include "coll/config.h"
+#include "cuda/dev.h"
+#include "selector/module.h"
+
+/* This process among those of MPI_COMM_WORLD. */
+static struct {
+    int leader; /* the lowest rank on this node: it names the node */
+    int turn, ranks;
+    bool crowded, alone;  /* alone: there is no other node */
+    struct tt_topo *told; /* by TUTTI_TOPO */
+} node;
+
+/* ---- the module ---- */
+
+static const struct tt_module *module;
+
+static void open_module(void)
+{
+    char path[4200];
+    void *handle;
+
+    if (tt_find_beside("tutti/tutti-topo.so", "tutti-topo.so", path, sizeof path)) {
+        tt_log(TT_INFO, "tutti-topo.so is not beside the library: the topology will be what MPI and the driver tell");
+        return;
+    }
+    handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    module = handle ? dlsym(handle, "tutti_module") : NULL;
+    if (!module)
+        tt_log(TT_INFO, "%s: the topology will be what MPI and the driver tell", dlerror());
+}
+
+static const struct tt_module *the_module(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, open_module);
+    return module;
+}
+
+/* ---- at MPI_Init ---- */
+
+static int read_file(char *why, size_t size)
+{
+    const char *file = getenv("TUTTI_TOPO");
+    int ranks;
+
+    if (!tt_config.topo || !file)
+        return 0;
+    if (!the_module()) {
+        snprintf(why, size, "TUTTI_TOPO=%s: tutti-topo.so, which reads it, is missing beside libtutti.so", file);
+        return -1;
+    }
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    return module->read(file, ranks, 0, NULL, &node.told, why, size);
+}
+
+static void look_at_node(MPI_Comm ours)
+{
+    cpu_set_t mine, all;
+    int rank, size;
+
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    PMPI_Comm_rank(ours, &node.turn);
+    PMPI_Comm_size(ours, &node.ranks);
+    node.alone = node.ranks == size;
+    CPU_ZERO(&mine);
+    sched_getaffinity(0, sizeof mine, &mine);
+    PMPI_Allreduce(&rank, &node.leader, 1, MPI_INT, MPI_MIN, ours);
+    if (PMPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, ours) == MPI_SUCCESS)
+        node.crowded = node.ranks > CPU_COUNT(&all);
+}
+
+int tt_topology_open(char *why, size_t size)
+{
+    MPI_Comm ours;
+
+    if (PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &ours) == MPI_SUCCESS) {
+        look_at_node(ours);
+        PMPI_Comm_free(&ours);
+    }
+    return read_file(why, size);
+}
+
+void tt_topology_close(void)
+{
+    tt_topo_free(node.told);
+    node.told = NULL;
+}
+
+bool tt_node_is_crowded(void)
+{
+    return node.crowded;
+}
+
+/* ---- of a communicator ---- */
+
+static uint64_t gpu_name(const struct tt_gpu *gpu)
+{
+    uint64_t halves[2];
+
+    if (!gpu->there)
+        return 0;
+    memcpy(halves, gpu->uuid, sizeof halves);
+    return (halves[0] ^ halves[1] * UINT64_C(0x9E3779B97F4A7C15)) | 1;
+}
+
+/* What hwloc says, which stays the same as long as the GPU does. */
+static void ask_hwloc(const struct tt_gpu *gpu, struct tt_machine *machine)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct tt_machine known;
+    static uint64_t known_for = UINT64_MAX;
+    const struct tt_pci pci = {gpu->there, gpu->domain, gpu->bus, gpu->device};
+    char why[256];
+
+    pthread_mutex_lock(&lock);
+    if (known_for != gpu_name(gpu)) {
+        known_for = gpu_name(gpu);
+        known = (struct tt_machine){.socket = -1, .gpu_socket = -1, .nic = -1, .nic_socket = -1};
+        if (the_module() && module->look(&pci, node.turn, &known, why, sizeof why))
+            tt_log(TT_INFO, "%s", why);
+    }
+    *machine = known;
+    pthread_mutex_unlock(&lock);
+}
+
+static struct tt_found find(void)
+{
+    struct tt_machine machine = {.socket = -1, .nic = -1};
+    struct tt_gpu gpu;
+
+    tt_gpu_here(&gpu);
+    if (gpu.there || !node.alone)
+        ask_hwloc(&gpu, &machine);
+    return (struct tt_found){.gpu = gpu_name(&gpu),
+                             .node = node.leader,
+                             .socket = machine.socket,
+                             .nic = machine.nic,
+                             .sockets = machine.sockets,
+                             .cores = machine.cores,
+                             .nics = machine.nics,
+                             .linked = gpu.linked > 0 && gpu.linked == gpu.peers};
+}
+
+/* Nobody goes on without the others: a choice made from a topology that one rank has not is a hang. */
+bool tt_all_have(MPI_Comm comm, const void *something)
+{
+    int mine = something != NULL, all = 0;
+
+    return PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
+}
+
+static struct tt_topo *gather(MPI_Comm comm, int size)
+{
+    const struct tt_found ours = find();
+    struct tt_found *all = malloc((size_t)size * sizeof *all);
+    struct tt_topo *t = NULL;
+
+    if (tt_all_have(comm, all) &&
+        PMPI_Allgather(&ours, sizeof ours, MPI_BYTE, all, sizeof ours, MPI_BYTE, comm) == MPI_SUCCESS)
+        t = tt_topo_found(all, size);
+    free(all);
+    return t;
+}
+
+static struct tt_topo *part_of_told(MPI_Comm comm, int size)
+{
+    int *here = malloc(2 * (size_t)size * sizeof *here), *there = here + size;
+    struct tt_topo *t = NULL;
+    MPI_Group ours, world;
+
+    if (!here)
+        return NULL;
+    for (int r = 0; r < size; r++)
+        here[r] = r;
+    PMPI_Comm_group(comm, &ours);
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    if (PMPI_Group_translate_ranks(ours, size, here, world, there) == MPI_SUCCESS)
+        t = tt_topo_part(node.told, there, size);
+    PMPI_Group_free(&ours);
+    PMPI_Group_free(&world);
+    free(here);
+    return t;
+}
+
+struct tt_topo *tt_topology_of(MPI_Comm comm)
+{
+    int size;
+
+    PMPI_Comm_size(comm, &size);
+    return node.told ? part_of_told(comm, size) : gather(comm, size);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which GPU the caller works on, and how it is joined to the others: for the picture of the machine. A handful of
+ * driver calls, asked once for each communicator. */
+#include "cuda/dev.h"
+
+#include <string.h>
+
+#include "cuda/driver.h"
+
+static int attribute(const struct tt_driver *d, CUdevice device, CUdevice_attribute which)
+{
+    int value;
+
+    return d->cuDeviceGetAttribute(&value, which, device) == CUDA_SUCCESS ? value : 0;
+}
+
+static bool peer_attribute(const struct tt_driver *d, CUdevice device, CUdevice peer, CUdevice_P2PAttribute which)
+{
+    int value;
+
+    return d->cuDeviceGetP2PAttribute && d->cuDeviceGetP2PAttribute(&value, which, device, peer) == CUDA_SUCCESS &&
+           value;
+}
+
+static void look_at_peers(const struct tt_driver *d, CUdevice device, struct tt_gpu *gpu)
+{
+    CUdevice peer;
+    int count = 0;
+
+    d->cuDeviceGetCount(&count);
+    for (int i = 0; i < count; i++) {
+        if (d->cuDeviceGet(&peer, i) != CUDA_SUCCESS || peer == device)
+            continue;
+        gpu->peers++;
+        gpu->reached += peer_attribute(d, device, peer, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED);
+        gpu->linked += peer_attribute(d, device, peer, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED);
+    }
+}
+
+void tt_gpu_here(struct tt_gpu *gpu)
+{
+    const struct tt_driver *d = tt_driver_find();
+    CUcontext context = NULL;
+    CUdevice device;
+    CUuuid uuid;
+
+    *gpu = (struct tt_gpu){0};
+    if (!d || d->lacks || d->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context ||
+        d->cuCtxGetDevice(&device) != CUDA_SUCCESS || d->cuDeviceGetUuid(&uuid, device) != CUDA_SUCCESS)
+        return;
+    gpu->there = true;
+    memcpy(gpu->uuid, &uuid, sizeof gpu->uuid);
+    gpu->domain = attribute(d, device, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);
+    gpu->bus = attribute(d, device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
+    gpu->device = attribute(d, device, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
+    look_at_peers(d, device, gpu);
+}

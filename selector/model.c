@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Closed forms compared. A segment is tried at every power of two from SMALLEST to LARGEST: the optimum of such
+ * formulas is flat, so one within a factor of 1.4 of it loses a few percent at most. Ranks compute in the same order
+ * with the same numbers, so they come to the same choice; a difference below a millionth is none, lest another
+ * compiler's rounding on another node decide. */
+#include "selector/model.h"
+
+#include "coll/plan.h"
+
+enum { SMALLEST = 4 << 10, LARGEST = 64 << 20 };
+static const double same = 1 - 1e-6;
+
+static double seconds(const struct tt_alg *alg, struct tt_shape s, int64_t segment, const struct tt_net *net)
+{
+    s.segment = segment;
+    return alg->cost(&s, net);
+}
+
+static int64_t elements(const struct tt_shape *s, int64_t bytes)
+{
+    return bytes > (int64_t)s->unit ? bytes / (int64_t)s->unit : 1;
+}
+
+struct tt_estimate tt_estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
+{
+    const int64_t first = s->segment ? s->segment : elements(s, LARGEST);
+    struct tt_estimate e = {alg, seconds(alg, *s, first, net), first};
+
+    if (!alg->segmented || s->segment)
+        return e;
+    for (int64_t bytes = LARGEST / 2; bytes >= SMALLEST; bytes /= 2) {
+        const double now = seconds(alg, *s, elements(s, bytes), net);
+
+        if (now < e.seconds * same)
+            e = (struct tt_estimate){alg, now, elements(s, bytes)};
+    }
+    return e;
+}
+
+void tt_model_choose(enum tt_coll coll, const struct tt_shape *s, const struct tt_net *net, struct tt_estimate *best,
+                     struct tt_estimate *next)
+{
+    *best = *next = (struct tt_estimate){0};
+    for (int i = 0; tt_algs[i]; i++) {
+        const struct tt_alg *alg = tt_algs[i];
+        struct tt_estimate e;
+
+        if (!alg->cost || !tt_alg_serves(alg, coll) || tt_infeasible(alg, s))
+            continue;
+        e = tt_estimate(alg, s, net);
+        if (!best->alg || e.seconds < best->seconds * same) {
+            *next = *best;
+            *best = e;
+        } else if (!next->alg || e.seconds < next->seconds) {
+            *next = e;
+        }
+    }
+}
