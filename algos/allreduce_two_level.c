@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two-level allreduce: */
+/* Two-level allreduce: of each segment of the vector, the j-th rank of every node adds up what its node has of the j-th
+ * slice (rail j); the j-th ranks of all nodes then add theirs up, each a piece of it, and hand the pieces to each other;
+ * at last each node's ranks hand their slices to each other. All exchanges are direct, everybody with everybody at
+ * once, so a segment takes four messages' time; every byte crosses the network as seldom as can be, on all rails at
+ * once; and segments follow each other closely (levels.h), so that the two levels work at the same time. There are as
+ * many rails as the smallest node has ranks; further ranks of larger nodes hand in and are handed out.
+ * With N nodes of L ranks, R rails and m segments: 2 alpha within + 2 alpha across
+ * + max(2(N-1)/N n/R beta across, 2(L-1)/R n beta within), + (1/m) of the lesser; + ((L-1)/R + (N-1)/NR) n gamma.
+ * Best when a segment takes about as long as a message's alpha, but no fewer than 4 of them. */
 #include "algos/levels.h"
 
 enum { WITHIN_IN, ACROSS_IN, ACROSS_OUT, WITHIN_OUT, STAGES };
@@ -7,57 +15,64 @@ enum { WITHIN_IN, ACROSS_IN, ACROSS_OUT, WITHIN_OUT, STAGES };
 /* One lane's. */
 struct work {
     struct tt_levels at;
-    struct tt_loc arrived[2]; /* within, across */
-    struct tt_operands operands[2];
+    struct tt_loc arrived_within, arrived_across;
+    struct tt_operands within, across;
 };
 
-/* What this rank's node has for its rail of a segment, after stage WITHIN_IN: in SEND where it is alone on its node. */
-struct rail {
-    struct tt_loc loc, sum;
+/* This rank's slice of the segment: what its node has for it after stage WITHIN_IN, which is in SEND where it is alone
+ * on its node; and where the sum goes. */
+struct slice {
+    struct tt_loc have, sum;
     int64_t n;
 };
 
-static struct rail rail_of(const struct work *w, int64_t at, int64_t n)
+static struct slice slice_of(const struct work *w, int64_t at, int64_t n)
 {
-    const int rails = w->at.rails;
-    const int64_t first = at + tt_cut(n, rails, w->at.local);
+    const int64_t first = at + tt_cut(n, w->at.rails, w->at.local);
 
-    return (struct rail){tt_at(w->at.here > 1 ? RECV : SEND, first), tt_at(RECV, first),
-                         at + tt_cut(n, rails, w->at.local + 1) - first};
+    return (struct slice){tt_at(w->at.here > 1 ? RECV : SEND, first), tt_at(RECV, first),
+                          at + tt_cut(n, w->at.rails, w->at.local + 1) - first};
+}
+
+static void post_within(struct tt_plan *p, struct work *w, int stage, int64_t at, int64_t n)
+{
+    tt_enter_node(p, &w->at);
+    if (stage == WITHIN_IN)
+        w->within = tt_hand_in(p, tt_at(SEND, at), n, w->at.rails, w->arrived_within);
+    else
+        tt_hand_out(p, tt_at(RECV, at), n, w->at.rails);
+    tt_leave(p);
+}
+
+static void post_across(struct tt_plan *p, struct work *w, int stage, int64_t at, int64_t n)
+{
+    const struct slice slice = slice_of(w, at, n);
+
+    if (!tt_enter_rail(p, &w->at))
+        return;
+    if (stage == ACROSS_IN)
+        w->across = tt_hand_in(p, slice.have, slice.n, tt_size(p), w->arrived_across);
+    else
+        tt_hand_out(p, slice.sum, slice.n, tt_size(p));
+    tt_leave(p);
 }
 
 static void post(struct tt_plan *p, void *with, int stage, int64_t at, int64_t n)
 {
-    struct work *w = with;
-    const struct rail r = rail_of(w, at, n);
-
-    if (stage == WITHIN_IN || stage == WITHIN_OUT) {
-        tt_enter_node(p, &w->at, tt_at(SEND, 0), tt_at(RECV, 0));
-        if (stage == WITHIN_IN)
-            w->operands[0] = tt_hand_in(p, tt_at(SEND, at), n, w->at.rails, w->arrived[0]);
-        else
-            tt_hand_out(p, tt_at(RECV, at), n, w->at.rails);
-        tt_leave(p);
-    } else if (tt_enter_rail(p, &w->at, tt_at(SEND, 0), tt_at(RECV, 0))) {
-        if (stage == ACROSS_IN)
-            w->operands[1] = tt_hand_in(p, r.loc, r.n, tt_size(p), w->arrived[1]);
-        else
-            tt_hand_out(p, r.sum, r.n, tt_size(p));
-        tt_leave(p);
-    }
+    (stage == WITHIN_IN || stage == WITHIN_OUT ? post_within : post_across)(p, with, stage, at, n);
 }
 
 static void settle(struct tt_plan *p, void *with, int stage, int64_t at, int64_t n)
 {
     const struct work *w = with;
-    const struct rail r = rail_of(w, at, n);
+    const struct slice slice = slice_of(w, at, n);
 
     if (w->at.local >= w->at.rails)
         return;
     if (stage == WITHIN_IN)
-        tt_fold_operands(p, &w->operands[0], r.sum);
+        tt_fold_operands(p, &w->within, slice.sum);
     else if (stage == ACROSS_IN)
-        tt_fold_operands(p, &w->operands[1], tt_plus(r.sum, tt_cut(r.n, w->at.nodes->n, w->at.node)));
+        tt_fold_operands(p, &w->across, tt_plus(slice.sum, tt_cut(slice.n, w->at.nodes->n, w->at.node)));
 }
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
@@ -69,10 +84,12 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     if (error)
         return error;
     for (int lane = 0; lane < pipe.lanes; lane++) {
+        const int64_t slice = pipe.longest / w.at.rails + 1;
+
         if (lane > 0)
             tt_lane(p);
-        w.arrived[0] = tt_tmp(p, (w.at.here - 1) * (pipe.longest / w.at.rails + 1));
-        w.arrived[1] = tt_tmp(p, pipe.longest / w.at.rails + 1 + w.at.nodes->n);
+        w.arrived_within = tt_tmp(p, (w.at.here - 1) * slice);
+        w.arrived_across = tt_tmp(p, slice + w.at.nodes->n);
         tt_pipeline_run(p, &pipe, lane, STAGES, post, settle, &w);
     }
     tt_levels_end(&w.at);
@@ -80,6 +97,8 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 }
 
 TT_ALGORITHM(allreduce, two_level,
-             .summary = "slices within nodes, across on every rail at once, within; pipelined",
+             .summary = "slices within nodes, each across on a rail of its own, pipelined: 2 alpha within + 2 alpha "
+                        "across + max(2(N-1)/N n/R beta across, 2 n beta within)",
              .needs = TT_TWO_LEVELS,
+             .segmented = true,
              .build = build);

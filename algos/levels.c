@@ -40,14 +40,16 @@ int tt_rank_at(const struct tt_levels *at, int node, int local)
     return at->nodes->ranks[at->nodes->first[node] + local % tt_on_node(at, node)];
 }
 
-void tt_enter_node(struct tt_plan *p, const struct tt_levels *at, struct tt_loc send, struct tt_loc recv)
+void tt_enter_node(struct tt_plan *p, const struct tt_levels *at)
 {
-    tt_enter(p, &(struct tt_scope){at->nodes->ranks + at->nodes->first[at->node], at->here, send, recv});
+    tt_enter(p, &(struct tt_scope){at->nodes->ranks + at->nodes->first[at->node], at->here, tt_at(SEND, 0),
+                                   tt_at(RECV, 0)});
 }
 
-bool tt_enter_rail(struct tt_plan *p, const struct tt_levels *at, struct tt_loc send, struct tt_loc recv)
+bool tt_enter_rail(struct tt_plan *p, const struct tt_levels *at)
 {
-    return at->local < at->rails && tt_enter(p, &(struct tt_scope){at->rail, at->nodes->n, send, recv});
+    return at->local < at->rails &&
+           tt_enter(p, &(struct tt_scope){at->rail, at->nodes->n, tt_at(SEND, 0), tt_at(RECV, 0)});
 }
 
 /* ---- everybody meets everybody ---- */

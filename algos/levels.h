@@ -21,17 +21,16 @@ void tt_levels_end(struct tt_levels *at);
 int tt_on_node(const struct tt_levels *at, int node);
 int tt_rank_at(const struct tt_levels *at, int node, int local);
 
-/* Scopes of the ranks of this node, and of this rank's rail (false, and nothing entered, if it is on none). send and
- * recv are where their buffers begin. */
-void tt_enter_node(struct tt_plan *p, const struct tt_levels *at, struct tt_loc send, struct tt_loc recv);
-bool tt_enter_rail(struct tt_plan *p, const struct tt_levels *at, struct tt_loc send, struct tt_loc recv);
+/* Scopes of the ranks of this node, and of this rank's rail: false, and nothing entered, if it is on none. */
+void tt_enter_node(struct tt_plan *p, const struct tt_levels *at);
+bool tt_enter_rail(struct tt_plan *p, const struct tt_levels *at);
 
 /* ---- everybody meets everybody ----
  * n elements are cut into `owners` balanced parts; part i is that of rank i of the scope. Messages only: the caller
  * fences. */
 
-/* Every rank's part i, from src, to rank i; what reaches this one goes to arrived, one behind the other in rank order,
- * without its own. */
+/* Every rank's part i, from src, to rank i. What reaches this one goes to arrived, which has room for size - 1 parts; the
+ * operands are its own part and these. */
 struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, struct tt_loc arrived);
 
 /* Part i, in its place from base on, from rank i to all others. */

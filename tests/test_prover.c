@@ -2,6 +2,7 @@
 /* Every algorithm of the book is proved for 1 to 64 ranks and the counts at which blocks and trees go wrong; and,
  * because a prover that finds nothing is worth nothing, faults are seeded and each must be found by its name.
  * `test_prover allreduce ring` proves one algorithm alone. */
+#include "selector/topo.h"
 #include "tests/prove.h"
 
 #include <check.h>
@@ -141,7 +142,7 @@ static void prove_variants(const struct tt_alg *alg, struct tt_shape s)
 
     for (int i = 0; i < 4; i++) {
         s.commutes = !is_reduction(s.coll) || i >= 2;
-        s.segment = i % 2 ? 3 : 1 + s.count / 5;
+        s.segment = i % 2 ? 3 + s.count / 20 : 1 + s.count / 5;
         if (tt_infeasible(alg, &s) || (!is_reduction(s.coll) && i >= 2))
             continue;
         ck_assert_msg(prove_build(alg, &s, plans[built & 1], &v), "%s", v.why);
@@ -233,26 +234,81 @@ static const uint64_t sizes_proved = UINT64_C(0xc0000001c00001ff);
 static const uint64_t sizes_proved = ~UINT64_C(0);
 #endif
 
+/* Every count at which blocks and trees go wrong, of one number of ranks in one layout of nodes. */
+static void prove_counts(const struct tt_alg *alg, struct tt_shape s)
+{
+    int64_t counts[] = {0, 1, s.size - 1, s.size, s.size + 1, PRIME}, blocks[] = {0, 1, 13};
+    const int64_t *count = in_blocks(s.coll) ? blocks : counts;
+    const int n = only_uneven(s.coll)         ? 0
+                  : s.coll == TT_COLL_barrier ? 1
+                  : in_blocks(s.coll)         ? 3
+                                              : distinct(counts, 6);
+
+    for (int i = 0; i < n; i++) {
+        s.count = count[i];
+        prove_roots(alg, s);
+    }
+    if (tt_coll_traits(s.coll) & (TT_COUNTS | TT_SEND_COUNTS | TT_RECV_COUNTS))
+        (s.coll == TT_COLL_alltoallv ? prove_matrices : prove_uneven)(alg, s);
+}
+
+/* The node of a rank, in blocks of equal length, in blocks of 1, 2, 3, ... ranks, with all but the last on one node, in
+ * turn, and as chance has it but for the first, which is alone. About as many nodes as ranks on each. */
+enum layout { EVEN, UNEVEN, LAST_ALONE, IN_TURN, BY_CHANCE, NLAYOUTS };
+
+static int node_of(enum layout layout, int rank, int size)
+{
+    static uint32_t state = 1;
+    int n = 2;
+
+    while (n * n < size)
+        n++;
+    switch (layout) {
+    case EVEN: return rank / n;
+    case UNEVEN:
+        for (n = 0; rank > n; n++)
+            rank -= n + 1;
+        return n;
+    case LAST_ALONE: return rank == size - 1;
+    case IN_TURN: return rank % n;
+    default: state = state * 1664525 + 1013904223; return rank ? 1 + (int)(state >> 16) % n : 0;
+    }
+}
+
+static struct tt_topo *lay_out(enum layout layout, int size)
+{
+    struct tt_topo *t = tt_topo_new(size, size + 1);
+
+    ck_assert_ptr_nonnull(t);
+    for (int r = 0; r < size; r++)
+        t->seats[r].node = node_of(layout, r, size);
+    ck_assert_int_eq(tt_topo_settle(t), 0);
+    return t;
+}
+
+/* Few ranks in every layout, many in one after the other. */
+static void prove_layouts(const struct tt_alg *alg, struct tt_shape s)
+{
+    for (int layout = 0; layout < NLAYOUTS; layout++) {
+        struct tt_topo *t;
+
+        if (s.size > 12 && s.size % NLAYOUTS != layout)
+            continue;
+        t = lay_out((enum layout)layout, s.size);
+        s.nodes = &t->nodes;
+        prove_counts(alg, s);
+        tt_topo_free(t);
+    }
+}
+
 static void prove_algorithm(const struct tt_alg *alg)
 {
     tally.algorithms++;
     for (int size = 1; size <= PROVE_MAX_RANKS; size++) {
-        struct tt_shape s = {.coll = alg->coll, .size = size, .unit = 1, .reproducible = alg->canonical};
-        int64_t counts[] = {0, 1, size - 1, size, size + 1, PRIME}, blocks[] = {0, 1, 13};
-        const int64_t *count = in_blocks(s.coll) ? blocks : counts;
-        const int n = only_uneven(s.coll)         ? 0
-                      : s.coll == TT_COLL_barrier ? 1
-                      : in_blocks(s.coll)         ? 3
-                                                  : distinct(counts, 6);
+        const struct tt_shape s = {.coll = alg->coll, .size = size, .unit = 1, .reproducible = alg->canonical};
 
-        if (!(sizes_proved & UINT64_C(1) << (size - 1)))
-            continue;
-        for (int i = 0; i < n; i++) {
-            s.count = count[i];
-            prove_roots(alg, s);
-        }
-        if (tt_coll_traits(s.coll) & (TT_COUNTS | TT_SEND_COUNTS | TT_RECV_COUNTS))
-            (s.coll == TT_COLL_alltoallv ? prove_matrices : prove_uneven)(alg, s);
+        if (sizes_proved & UINT64_C(1) << (size - 1))
+            (alg->needs & TT_TWO_LEVELS ? prove_layouts : prove_counts)(alg, s);
     }
 }
 
