@@ -79,7 +79,7 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct tt_ke
 /* Tells ops and types apart that have no cell: what is said of one does not hold for another. */
 static uint64_t foreign_identity(const struct tt_job *job)
 {
-    return job->foreign ? (uint64_t)(uintptr_t)job->call->op * 31 + (uint64_t)(uintptr_t)job->call->recv.type : 0;
+    return job->foreign || job->applies ? (uint64_t)(uintptr_t)job->call->op * 31 + (uint64_t)(uintptr_t)job->call->recv.type : 0;
 }
 
 /* The same, from the cache if it has been made before; remembered for the next call. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From what a call means to addresses. Mostly a plan runs on the user's own buffers. A stand-in is made
- *   - without gaps, where the side itself is, for data that are not one piece of memory;
+ *   - without gaps, where the side itself is, for data that are not one piece of memory; or on the host, for an op
+ *     that only the MPI below can apply;
  *   - at home, for a reduction's buffer that lives elsewhere: one of a pair on another GPU or on the host, or one on
  *     a GPU whose type no GPU can reduce;
  *   - on the host, an image with gaps and all, for GPU memory that the MPI below is to work on.
@@ -19,13 +20,13 @@ static bool needs_pack(const struct tt_job *job, const struct tt_side *side)
 {
     MPI_Aint at;
 
-    return !job->cell && (tt_side_mixed(side) || !tt_side_solid(side, &at));
+    return !job->cell && ((job->applies && side->on_device) || tt_side_mixed(side) || !tt_side_solid(side, &at));
 }
 
 /* Is the side on a device, and can a plan work on it there? */
 static bool serves_as_home(const struct tt_job *job, const struct tt_side *side)
 {
-    return side->on_device && (!job->cell || side->place->dev->reduces(side->place, job->cell));
+    return side->on_device && !job->applies && (!job->cell || side->place->dev->reduces(side->place, job->cell));
 }
 
 struct tt_place *tt_job_home(const struct tt_job *job)
@@ -43,9 +44,16 @@ static bool needs_stand_in(const struct tt_job *job, const struct tt_side *side,
     return side->place != home;
 }
 
+static enum tt_stand_in stand_in_for(const struct tt_job *job, const struct tt_side *side, const struct tt_place *home)
+{
+    if (needs_pack(job, side))
+        return job->applies ? TT_PACKED_HERE : TT_PACKED;
+    return needs_stand_in(job, side, home) ? TT_AT_HOME : TT_NO_STAND_IN;
+}
+
 static bool side_on_device(const struct tt_job *job, const struct tt_side *side, const struct tt_place *home)
 {
-    if (!side->significant)
+    if (!side->significant || job->applies)
         return false;
     return needs_stand_in(job, side, home) ? home != tt_host_place() : side->place != tt_host_place();
 }
@@ -191,6 +199,16 @@ static int home_stand_in(struct tt_bound *b, const struct tt_side *side, bool ho
     return 0;
 }
 
+/* *at: the side's data without gaps, on the host. */
+static int packed_stand_in_here(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **at, char *why,
+                                size_t size)
+{
+    *at = take_pinned(b, side->place, side->bytes);
+    if (!*at || (holds_data && tt_side_read(side, *at)))
+        return explain(why, size, tt_fault());
+    return 0;
+}
+
 /* *at: the side's data without gaps, where the side is. */
 static int packed_stand_in(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **at, char *why,
                            size_t size)
@@ -201,28 +219,36 @@ static int packed_stand_in(struct tt_bound *b, const struct tt_side *side, bool 
     return 0;
 }
 
+static int stand_in(struct tt_bound *b, const struct tt_side *side, enum tt_stand_in how, bool holds_data, char **at,
+                    char *why, size_t size)
+{
+    return (how == TT_PACKED        ? packed_stand_in
+            : how == TT_PACKED_HERE ? packed_stand_in_here
+                                    : home_stand_in)(b, side, holds_data, at, why, size);
+}
+
 /* *at: where the plan finds the side. */
 static int bind_side(struct tt_bound *b, const struct tt_job *job, const struct tt_side *side, bool holds_data,
                      char **at, char *why, size_t size)
 {
-    const bool gapped = needs_pack(job, side);
+    const enum tt_stand_in how = stand_in_for(job, side, b->with.home);
     MPI_Aint first = 0;
 
     *at = side->buf;
     if (!side->significant || side->bytes == 0)
         return 0;
-    if (!gapped && !needs_stand_in(job, side, b->with.home)) {
+    if (how == TT_NO_STAND_IN) {
         if (!job->cell)
             tt_side_solid(side, &first);
         *at = tt_away(side->buf, first);
         return 0;
     }
-    if ((gapped ? packed_stand_in : home_stand_in)(b, side, holds_data, at, why, size))
+    if (stand_in(b, side, how, holds_data, at, why, size))
         return -1;
     if (side == &job->recv && recv_is_result(job)) {
         b->result = side;
         b->stand_in = *at;
-        b->how = gapped ? TT_PACKED : TT_AT_HOME;
+        b->how = how;
     }
     return 0;
 }
@@ -245,6 +271,26 @@ static int bind_scratch(struct tt_bound *b, const struct tt_plan *plan, char *wh
     return error;
 }
 
+/* An op's room, whose gaps may be far larger than its data. */
+static int bind_apply(struct tt_bound *b, const struct tt_job *job, char *why, size_t size)
+{
+    const struct tt_layout *element = tt_job_element(job);
+    size_t bytes;
+    char *room;
+
+    if (element->size == 0)
+        return 0;
+    if (!element->runs)
+        return explain(why, size, "out of host memory for the pieces of a datatype, or a datatype of an unknown kind");
+    bytes = tt_apply_open(&b->apply, job->call->op, job->call->recv.type, element);
+    room = take_gapped_image(b, bytes, 2 * (size_t)b->apply.piece * element->size);
+    if (!room)
+        return explain(why, size, tt_fault());
+    tt_apply_place(&b->apply, room);
+    b->with.apply = &b->apply;
+    return 0;
+}
+
 int tt_bind_plan(struct tt_bound *b, const struct tt_job *job, const struct tt_plan *plan, char *why, size_t size)
 {
     b->with.host = tt_host_place();
@@ -252,6 +298,8 @@ int tt_bind_plan(struct tt_bound *b, const struct tt_job *job, const struct tt_p
     b->with.on_device = tt_job_on_device(job, b->with.home);
     if (bind_side(b, job, &job->send, true, &b->with.base[SEND], why, size) ||
         bind_side(b, job, &job->recv, recv_holds_data(job), &b->with.base[RECV], why, size))
+        return -1;
+    if (job->applies && bind_apply(b, job, why, size))
         return -1;
     return bind_scratch(b, plan, why, size);
 }
@@ -288,6 +336,8 @@ int tt_bound_deliver(struct tt_bound *b, char *why, size_t size)
         return 0;
     if (b->how == TT_AT_HOME)
         error = tt_copy_now(side->on_device ? side->place : b->with.home, side->buf, b->stand_in, whole_extent(side));
+    else if (b->how == TT_PACKED_HERE)
+        error = tt_side_write(side, b->stand_in);
     else if (b->how == TT_PACKED)
         error = tt_side_unpack(side, b->stand_in);
     else if (b->how == TT_IMAGE)

@@ -9,7 +9,7 @@
 
 #include "coll/config.h"
 #include "coll/exec.h"
-#include "coll/request.h"
+#include "coll/meet.h"
 #include "coll/topology.h"
 
 enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
@@ -165,16 +165,6 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     return c;
 }
 
-/* Waits, by polling, until every rank of comm is here. What follows may then wait inside the MPI below without keeping
- * anybody from anything: no rank of comm still waits for what only this one's polling would move on. */
-static void gather(MPI_Comm comm)
-{
-    MPI_Request all;
-
-    if (PMPI_Ibarrier(comm, &all) == MPI_SUCCESS)
-        tt_wait_for(&all, MPI_STATUS_IGNORE);
-}
-
 /* Where the ranks are. Everybody has it, or nobody. */
 static struct tt_topo *agreed_topology(MPI_Comm made)
 {
@@ -194,7 +184,7 @@ static void make_ready(MPI_Comm comm, struct tt_comm *c)
     bool usable;
     int size;
 
-    gather(comm);
+    tt_meet(comm);
     made = try_private_comm(comm);
     usable = made != MPI_COMM_NULL;
     PMPI_Comm_size(comm, &size);

@@ -2,7 +2,9 @@
 /* From the arguments of a call to its shape and its two sides, for every collective by the traits of its row; and
  * the check that the arguments make sense. What does not is left to the MPI below, whose error the user expects, unless
  * it would touch device memory. */
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coll/config.h"
 #include "coll/gaps.h"
@@ -296,6 +298,21 @@ static int check_alias(const struct tt_job *job, const char **what)
                : MPI_SUCCESS;
 }
 
+/* An op without a cell, in a call that may not be left to the MPI below: applied by a plan, unless one element is longer
+ * than a message may be. */
+static void apply_op(struct tt_job *job, bool *commutes)
+{
+    int yes = 1;
+
+    job->applies = tt_config.reproducible && !job->cell && !job->comm->inter &&
+                   tt_op_is_applicable(job->call->recv.type, job->call->op) && tt_job_element(job)->size <= INT_MAX;
+    if (!job->applies)
+        return;
+    job->foreign = NULL;
+    PMPI_Op_commutative(job->call->op, &yes);
+    *commutes = yes;
+}
+
 static int check_op(struct tt_job *job, const char **what)
 {
     if (!has(job, TT_REDUCES))
@@ -306,6 +323,7 @@ static int check_op(struct tt_job *job, const char **what)
     job->cell = tt_cell_of(job->call->recv.type, job->call->op, &job->foreign, &job->ours);
     if (job->cell)
         job->foreign = NULL;
+    apply_op(job, &job->shape.commutes);
     *what = "the op has no meaning for the type";
     return job->ours && !job->cell ? MPI_ERR_OP : MPI_SUCCESS;
 }
@@ -375,6 +393,17 @@ static void shape_widen(struct tt_shape *s, int64_t *lengths)
         lengths[i] /= (int64_t)s->unit;
 }
 
+/* The element of a reduction: one of the datatype, as the cell has it, or packed. Those without data need not travel. */
+static void shape_reduced(struct tt_job *job, int64_t *counts)
+{
+    const size_t size = job->cell ? job->cell->size : tt_job_element(job)->size;
+
+    job->shape.unit = size ? size : 1;
+    job->shape.count = size ? job->call->recv.count : 0;
+    if (size == 0 && job->shape.counts)
+        memset(counts, 0, (size_t)job->comm->size * sizeof *counts);
+}
+
 /* A shape whose blocks are alike, or one vector. */
 static void shape_even(struct tt_job *job)
 {
@@ -384,8 +413,8 @@ static void shape_even(struct tt_job *job)
                                                                                : &job->recv;
     const size_t bytes = block_bytes(job, stated);
 
-    s->unit = job->cell ? job->cell->size : unit_of(bytes);
-    s->count = job->cell ? job->call->recv.count : (int64_t)(bytes / s->unit);
+    s->unit = unit_of(bytes);
+    s->count = (int64_t)(bytes / s->unit);
     job->uneven = !has(job, TT_REDUCES) && job->send.significant && job->recv.significant &&
                   block_bytes(job, &job->send) != block_bytes(job, &job->recv);
 }
@@ -399,7 +428,6 @@ static void shape_fill(struct tt_job *job, int peers)
     s->nodes = job->comm->topo ? &job->comm->topo->nodes : NULL;
     s->inplace = job->inplace;
     s->root = has(job, TT_ROOTED) && !job->comm->inter ? job->call->root : 0;
-    s->commutes = true; /* as all predefined ops are; others go to the MPI below */
     s->reproducible = has(job, TT_REDUCES) && tt_config.reproducible;
     if (has(job, TT_NEIGHBOURS) || job->comm->inter) {
         s->unit = 1; /* no plan is made for these: the MPI below sees to them */
@@ -407,6 +435,8 @@ static void shape_fill(struct tt_job *job, int peers)
         shape_listed(job, lengths_of(job, peers));
         if (s->coll == TT_COLL_allgatherv)
             shape_widen(s, lengths_of(job, peers));
+    } else if (job->cell || job->applies) {
+        shape_reduced(job, lengths_of(job, peers));
     } else {
         shape_even(job);
     }
@@ -417,6 +447,7 @@ int tt_job_describe(struct tt_job *job, const char **what)
 {
     int peers = 0, class = check_root(job, what);
 
+    job->shape.commutes = true; /* as all predefined ops are */
     if (class == MPI_SUCCESS)
         class = check_in_place(job, what);
     if (class == MPI_SUCCESS)

@@ -68,6 +68,14 @@ static struct tt_place *place_of(const struct tt_req *req, const struct tt_step 
     return from || to ? req->with.home : req->with.host;
 }
 
+static void apply_local(struct tt_req *req, const struct tt_step *s)
+{
+    const int error = tt_apply(req->with.apply, address(req, s->dst), address(req, s->a), address(req, s->b), s->n);
+
+    if (error != MPI_SUCCESS)
+        fail(req, "the MPI below could not apply the op (error %d)", error);
+}
+
 static void post_local(struct tt_req *req, int lane, const struct tt_step *s)
 {
     enum tt_flow flow;
@@ -76,6 +84,10 @@ static void post_local(struct tt_req *req, int lane, const struct tt_step *s)
     const void *const sources[] = {address(req, s->a), address(req, s->b)};
     int error;
 
+    if (s->verb == TT_REDUCE && req->with.apply) {
+        apply_local(req, s);
+        return;
+    }
     if (s->verb == TT_COPY)
         error = place->dev->copy(place, queue, address(req, s->dst), sources[0], (size_t)s->n * req->plan->unit);
     else

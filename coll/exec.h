@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include "coll/apply.h"
 #include "coll/plan.h"
 #include "coll/wire.h"
 #include "cuda/dev.h"
@@ -18,7 +19,8 @@ struct tt_binding {
     unsigned on_device;         /* bit 1 << enum tt_buf: not for the host to touch */
     struct tt_place *home;      /* does the copies and reductions that touch the device */
     struct tt_place *host;      /* does all others */
-    const struct tt_cell *cell; /* reductions only */
+    const struct tt_cell *cell; /* reductions only, and of these those that have one; */
+    const struct tt_apply *apply; /* or what they are done by, all buffers being the host's then */
 };
 
 struct tt_lane_state {

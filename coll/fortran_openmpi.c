@@ -243,6 +243,7 @@ static void put_statuses(MPI_Fint *to, const MPI_Status *statuses, int n)
 #define TT_KIND_OP(x) const MPI_Fint *x, , PMPI_Op_f2c(*x),
 #define TT_KIND_COMM(x) const MPI_Fint *x, , PMPI_Comm_f2c(*x),
 #define TT_KIND_INFO(x) const MPI_Fint *x, , PMPI_Info_f2c(*x),
+#define TT_KIND_WIN(x) const MPI_Fint *x, , PMPI_Win_f2c(*x),
 #define TT_KIND_REQUEST_GIVEN(x) const MPI_Fint *x, , PMPI_Request_f2c(*x),
 
 #define TT_TYPES(x, convert) const MPI_Fint *x, const MPI_Datatype *c_##x = convert, c_##x,

@@ -178,6 +178,28 @@ static int move_in_place(struct work *w, const struct tt_side *side)
     return error;
 }
 
+/* The packed data are on the host: a block of the place's own stands between, copied behind the packing, or before the
+ * unpacking, in the same queue. */
+static int move_by_block(struct work *w, const struct tt_side *side)
+{
+    const struct tt_dev *dev = w->place->dev;
+    char *const host = w->packed;
+    int error;
+
+    if (dev->enter(w->place))
+        return -1;
+    w->move = move_here;
+    w->packed = dev->take(w->place, side->bytes);
+    error = !w->packed || (!w->out && dev->copy(w->place, TT_WITHIN, w->packed, host, side->bytes)) ||
+                    move_all(w, side) || (w->out && dev->copy(w->place, TT_WITHIN, host, w->packed, side->bytes)) ||
+                    tt_drain(w->place)
+                ? -1
+                : 0;
+    dev->leave(w->place);
+    dev->give(w->place, w->packed);
+    return error;
+}
+
 /* ---- where it takes several ---- */
 
 static int place_at(const void *address, struct tt_mem *mem, struct tt_place **place)
@@ -233,6 +255,31 @@ int tt_side_pack(const struct tt_side *side, char *packed)
 int tt_side_unpack(const struct tt_side *side, const char *packed)
 {
     return move_side(side, (struct work){.out = false, .packed = (char *)(uintptr_t)packed});
+}
+
+/* Data in one piece are copied as they are. */
+static int move_to_host(const struct tt_side *side, struct work w)
+{
+    MPI_Aint at;
+
+    if (side->place == tt_host_place())
+        return move_side(side, w);
+    w.place = side->place;
+    w.elements = side->buf;
+    if (!tt_side_solid(side, &at))
+        return move_by_block(&w, side);
+    return tt_copy_now(side->place, w.out ? w.packed : tt_away(side->buf, at), w.out ? tt_away(side->buf, at) : w.packed,
+                       side->bytes);
+}
+
+int tt_side_read(const struct tt_side *side, char *packed)
+{
+    return move_to_host(side, (struct work){.out = true, .packed = packed});
+}
+
+int tt_side_write(const struct tt_side *side, const char *packed)
+{
+    return move_to_host(side, (struct work){.out = false, .packed = (char *)(uintptr_t)packed});
 }
 
 int tt_image_pack(const struct tt_side *side, const char *image, char *packed)

@@ -26,6 +26,10 @@ static inline bool tt_side_mixed(const struct tt_side *side)
 int tt_side_pack(const struct tt_side *side, char *packed);
 int tt_side_unpack(const struct tt_side *side, const char *packed);
 
+/* The same where packed is on the host, wherever the side is. */
+int tt_side_read(const struct tt_side *side, char *packed);
+int tt_side_write(const struct tt_side *side, const char *packed);
+
 /* The same with an image of the side on the host; image is where its buffer would be. */
 int tt_image_pack(const struct tt_side *side, const char *image, char *packed);
 int tt_image_unpack(const struct tt_side *side, char *image, const char *packed);

@@ -89,67 +89,18 @@ const char *tt_elements_settle(const struct tt_elements *e)
     return error ? tt_fault() : NULL;
 }
 
-/* ---- data in pieces ---- */
-
-/* They are packed where they live, into a block there that is then copied, behind that in the same queue. */
-static const char *read_there(const struct tt_elements *e, char *packed)
-{
-    const struct tt_dev *dev = e->place->dev;
-    const size_t bytes = tt_elements_bytes(e);
-    const char *why = NULL;
-    char *block;
-
-    if (dev->enter(e->place))
-        return tt_fault();
-    block = dev->take(e->place, bytes);
-    if (!block || dev->pack(e->place, TT_WITHIN, e->layout.runs, e->count, e->buf, block) ||
-        dev->copy(e->place, TT_WITHIN, packed, block, bytes) || tt_drain(e->place))
-        why = tt_fault();
-    dev->leave(e->place);
-    dev->give(e->place, block);
-    return why;
-}
-
-static const char *write_there(const struct tt_elements *e, const char *packed)
-{
-    const struct tt_dev *dev = e->place->dev;
-    const size_t bytes = tt_elements_bytes(e);
-    const char *why = NULL;
-    char *block;
-
-    if (dev->enter(e->place))
-        return tt_fault();
-    block = dev->take(e->place, bytes);
-    if (!block || dev->copy(e->place, TT_WITHIN, block, packed, bytes) ||
-        dev->unpack(e->place, TT_WITHIN, e->layout.runs, e->count, e->buf, block) || tt_drain(e->place))
-        why = tt_fault();
-    dev->leave(e->place);
-    dev->give(e->place, block);
-    return why;
-}
-
-/* Is there a device, and one only? */
-static bool is_of_one_device(const struct tt_elements *e)
-{
-    return e->on_device && e->place != tt_host_place();
-}
-
-static const char *read_pieces(const struct tt_elements *e, char *packed)
+static const char *read_all(const struct tt_elements *e, char *packed)
 {
     const struct tt_side side = side_of(e);
 
-    if (is_of_one_device(e) && e->layout.runs)
-        return read_there(e, packed);
-    return tt_side_pack(&side, packed) ? tt_fault() : NULL;
+    return tt_side_read(&side, packed) ? tt_fault() : NULL;
 }
 
-static const char *write_pieces(const struct tt_elements *e, const char *packed)
+static const char *write_all(const struct tt_elements *e, const char *packed)
 {
     const struct tt_side side = side_of(e);
 
-    if (is_of_one_device(e) && e->layout.runs)
-        return write_there(e, packed);
-    return tt_side_unpack(&side, packed) ? tt_fault() : NULL;
+    return tt_side_write(&side, packed) ? tt_fault() : NULL;
 }
 
 /* Of an element of which only the first bytes have come the others are read before, and written as they were. */
@@ -157,11 +108,11 @@ static const char *write_part(const struct tt_elements *element, const char *pac
 {
     struct tt_place *host = tt_host_place();
     char *whole = host->dev->take(host, element->layout.size);
-    const char *why = whole ? read_pieces(element, whole) : tt_fault();
+    const char *why = whole ? read_all(element, whole) : tt_fault();
 
     if (!why) {
         memcpy(whole, packed, bytes);
-        why = write_pieces(element, whole);
+        why = write_all(element, whole);
     }
     host->dev->give(host, whole);
     return why;
@@ -177,43 +128,26 @@ static const char *write_some(const struct tt_elements *e, const char *packed, s
     part.count = 1;
     part.buf = tt_away(e->buf, whole.count * e->layout.extent);
     if (whole.count > 0)
-        why = write_pieces(&whole, packed);
+        why = write_all(&whole, packed);
     return why || rest == 0 ? why : write_part(&part, packed + (bytes - rest), rest);
-}
-
-/* ---- data in one piece, or several ---- */
-
-/* Do they begin at *at, with no gaps, in the order of the signature? */
-static bool is_solid(const struct tt_elements *e, MPI_Aint *at)
-{
-    int64_t first = 0;
-    const bool solid = e->layout.plain || (e->layout.runs && tt_runs_solid(e->layout.runs, e->count, &first));
-
-    *at = first;
-    return solid && !(e->on_device && e->place == tt_host_place());
 }
 
 const char *tt_elements_read(const struct tt_elements *e, char *packed)
 {
-    const size_t bytes = tt_elements_bytes(e);
     const char *why = tt_elements_settle(e);
-    MPI_Aint at;
 
-    if (why || bytes == 0)
-        return why;
-    if (!is_solid(e, &at))
-        return read_pieces(e, packed);
-    return tt_copy_now(e->place, packed, tt_away(e->buf, at), bytes) ? tt_fault() : NULL;
+    return why || tt_elements_bytes(e) == 0 ? why : read_all(e, packed);
 }
 
 const char *tt_elements_write(const struct tt_elements *e, const char *packed, size_t bytes)
 {
+    const struct tt_side side = side_of(e);
     const char *why = tt_elements_settle(e);
     MPI_Aint at;
 
     if (why || bytes == 0)
         return why;
-    if (!is_solid(e, &at))
+    if (tt_side_mixed(&side) || !tt_side_solid(&side, &at))
         return write_some(e, packed, bytes);
     return tt_copy_now(e->place, tt_away(e->buf, at), packed, bytes) ? tt_fault() : NULL;
 }

@@ -16,6 +16,7 @@
 #include "coll/error.h"
 #include "coll/exec.h"
 #include "coll/hook.h"
+#include "coll/meet.h"
 #include "coll/progress.h"
 #include "coll/request.h"
 #include "coll/topology.h"
@@ -140,6 +141,7 @@ static int start(int provided)
         tt_polls_before_yield = 0; /* who waits must let others run at once */
     start_thread(provided);
     tt_hook_install();
+    tt_meet_open();
     return tt_comm_of(MPI_COMM_WORLD, true, &world);
 }
 

@@ -45,6 +45,8 @@ struct tt_job {
     struct tt_side send, recv;
     struct tt_shape shape;
     const struct tt_cell *cell;
+    bool applies; /* there is no cell, but a plan can have MPI_Reduce_local apply the op, to host memory: elements travel
+                     packed, so that each is as long on all ranks */
     const char *foreign; /* why only the MPI below can do it, or NULL; equal on all ranks */
     bool ours;           /* the MPI below cannot: the type is Tutti's */
     bool uneven;         /* this rank sends blocks of another length than it receives, which nobody can serve */
@@ -82,6 +84,12 @@ static inline char *tt_away(const char *from, MPI_Aint bytes)
     return (char *)((uintptr_t)from + (uintptr_t)bytes);
 }
 
+/* How an element lies in memory, of a reduction: both sides have the one datatype, where they mean anything. */
+static inline const struct tt_layout *tt_job_element(const struct tt_job *job)
+{
+    return &(job->recv.significant ? &job->recv : &job->send)->only.layout;
+}
+
 /* Where each significant side lives. 0, or -1 with tt_fault() set. */
 int tt_job_look(struct tt_job *job);
 
@@ -93,19 +101,21 @@ struct tt_kept {
     void *block;
     size_t bytes;
 };
-enum { TT_MAX_KEPT = 10 }; /* per side an image and a packed copy at both ends, TMP and PIN: never more than 8 */
+enum { TT_MAX_KEPT = 10 }; /* per side an image and a packed copy at both ends, TMP, PIN, an op's: never more than 9 */
 
 /* Where the result is that a side is to be given in the end. */
 enum tt_stand_in {
     TT_NO_STAND_IN, /* where it belongs */
     TT_AT_HOME,     /* a reduction's, at the plan's home: elements as they are */
     TT_PACKED,      /* without gaps, in the side's place */
+    TT_PACKED_HERE, /* without gaps, on the host */
     TT_IMAGE        /* gaps and all, on the host */
 };
 
 /* What a job's buffers are for the plan, or for the MPI below: themselves, or stand-ins. */
 struct tt_bound {
     struct tt_binding with;       /* for the plan */
+    struct tt_apply apply;        /* for the plan, where the job applies an op */
     struct tt_call native;        /* for the MPI below: the call, with stand-ins for device memory */
     const struct tt_side *result; /* the side whose stand-in is to be copied back, or NULL */
     enum tt_stand_in how;

@@ -2,11 +2,13 @@
 /* Nonblocking and persistent calls: a task on the heap, polled by whoever comes by, behind a request that completes
  * when the task has ended. What the call names and the user may free meanwhile is held: datatypes by what they
  * consist of, or by handles of our own, arrays by copies. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coll/begin.h"
 #include "coll/comm.h"
+#include "coll/contents.h"
 #include "coll/error.h"
 #include "coll/flat.h"
 #include "coll/init.h"
@@ -67,14 +69,6 @@ static void drop_runs(struct work *w)
     each_run(&w->job.recv, tt_flat_drop);
 }
 
-/* The same type under a handle of our own. Not by MPI_Type_dup, which would call the user's attribute functions. */
-static int same_type(MPI_Datatype type, MPI_Datatype *same)
-{
-    int error = PMPI_Type_contiguous(1, type, same);
-
-    return error == MPI_SUCCESS ? PMPI_Type_commit(same) : error;
-}
-
 /* Blocks that share a type share the handle. */
 static int hold_types(struct work *w, struct tt_side *side)
 {
@@ -85,7 +79,7 @@ static int hold_types(struct work *w, struct tt_side *side)
 
         if (*type != theirs) {
             theirs = *type;
-            if (same_type(theirs, &ours) != MPI_SUCCESS)
+            if (tt_type_hold(theirs, &ours) != MPI_SUCCESS)
                 return -1;
             w->held[w->nheld++] = ours;
         }
@@ -140,6 +134,12 @@ static void keep_side(struct work *w, const struct tt_side *side, const struct s
     *said->displs = copy_array(room, *said->displs, (size_t)n * (wide_displs ? sizeof(MPI_Aint) : sizeof(int)));
 }
 
+/* An op that is not applied by code of ours. */
+static void keep_op(struct work *w)
+{
+    w->keeps_op = (w->job.row->traits & TT_REDUCES) && !w->job.cell && tt_op_hold(w->call.op) == 0;
+}
+
 static int keep_call(struct work *w)
 {
     struct tt_call *c = &w->call;
@@ -148,7 +148,7 @@ static int keep_call(struct work *w)
 
     if (tt_count_peers(c, w->comm, &senders, &receivers) != MPI_SUCCESS)
         return -1;
-    w->keeps_op = (w->job.row->traits & TT_REDUCES) && !w->job.cell && tt_op_hold(c->op) == 0;
+    keep_op(w);
     room = w->arrays =
         malloc(((size_t)senders + (size_t)receivers) * (sizeof(MPI_Datatype) + 2 * sizeof(int64_t)) + 64);
     if (!room)
@@ -181,7 +181,7 @@ static struct work *work_new(const struct tt_call *c, struct tt_comm *comm)
 static void work_free(struct work *w)
 {
     for (int i = 0; i < w->nheld; i++)
-        PMPI_Type_free(&w->held[i]);
+        tt_type_drop(w->held[i]);
     if (w->keeps_op)
         tt_op_release(w->call.op);
     if (w->holds_runs)
@@ -275,9 +275,22 @@ static int finish_without_request(struct work *w)
     return error;
 }
 
+/* A plan that applies an op hands it the datatype, and both may be freed as soon as the call has begun. Without memory
+ * for that, this rank goes through the motions. */
+static void hold_applied(struct work *w)
+{
+    if (!w->job.applies)
+        return;
+    keep_op(w);
+    if ((hold(w) || !w->keeps_op) && !w->task.why[0])
+        snprintf(w->task.why, sizeof w->task.why, "out of host memory");
+    w->task.bound.apply.type = w->nheld ? w->held[0] : w->call.recv.type;
+}
+
 static int start_work(struct work *w, MPI_Request *request)
 {
     hold_runs(w);
+    hold_applied(w);
     if (tt_stub_open(&w->stub, false) != MPI_SUCCESS)
         return finish_without_request(w);
     *request = w->stub.request;

@@ -305,12 +305,22 @@ const struct tt_cell *tt_cell_of(MPI_Datatype type, MPI_Op op, const char **why,
     *ours = row && row->ours && which < TT_NOPS;
     *why = "only the MPI below knows this type";
     if (which == TT_NOPS)
-        *why = "a user's op: only the MPI below can call it";
+        *why = "a user's op: the MPI below calls it";
     else if (row && !tt_op_legal(which, row->class))
         *why = "the standard does not allow this op on this type";
     else if (row)
         cell = tt_cell_find(tt_type_of(row->domain, row->layout.size), which);
     return cell && (MPI_Aint)cell->size == row->layout.extent ? cell : NULL;
+}
+
+bool tt_op_is_applicable(MPI_Datatype type, MPI_Op op)
+{
+    const struct type_row *row = type_find(type);
+    const enum tt_op which = op_find(op);
+
+    if (which == TT_NOPS)
+        return op != MPI_OP_NULL && op != MPI_REPLACE && op != MPI_NO_OP;
+    return row && tt_op_legal(which, row->class);
 }
 
 const char *tt_mpi_type_name(MPI_Datatype type)

@@ -27,6 +27,10 @@ int tt_layout_of(MPI_Datatype type, struct tt_layout *layout, bool *lasting);
  * in words. *ours: only Tutti knows the type, so that the MPI below cannot stand in. */
 const struct tt_cell *tt_cell_of(MPI_Datatype type, MPI_Op op, const char **why, bool *ours);
 
+/* May MPI_Reduce_local be trusted with an op on a type for which there is no cell? The user's ops go with any; others
+ * must be legal. A fact that all ranks share. */
+bool tt_op_is_applicable(MPI_Datatype type, MPI_Op op);
+
 /* A duplicate of MPI_COMM_SELF whose errors are returned: for what needs a communicator and no other rank. */
 MPI_Comm tt_quiet_self(void);
 

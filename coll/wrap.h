@@ -28,12 +28,13 @@
         return tt_run_nonblocking(TT_CALL(id, is_wide, fill), request);                                                \
     }
 
+/* TT_INIT_NAME (config.h): how the MPI calls it. */
 #define TT_WRAP_INIT(id, Name, C, is_wide, params, fill, args)                                                         \
     static int init_##id(const struct tt_call *c, MPI_Info info, MPI_Request *request)                                 \
     {                                                                                                                  \
-        return PMPI_##Name##_init##C(TT_UNPACK args, info, request);                                                   \
+        return TT_INIT_NAME(P, Name, C)(TT_UNPACK args, info, request);                                                \
     }                                                                                                                  \
-    TT_PUBLIC int MPI_##Name##_init##C(TT_UNPACK params, MPI_Info info, MPI_Request *request)                          \
+    TT_PUBLIC int TT_INIT_NAME(, Name, C)(TT_UNPACK params, MPI_Info info, MPI_Request *request)                       \
     {                                                                                                                  \
         return tt_run_init(TT_CALL(id, is_wide, fill), info, request);                                                 \
     }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The persistent calls of MPI-4, from the same rows. Built where the MPI has them. */
+/* The persistent calls of MPI-4, from the same rows. Built where the MPI has them, if only by another name. */
+#include <config.h>
+#include <mpi.h>
+#include TT_PERSISTENT_HEADER
+
 #include "coll/wrap.h"
 
 #define N int

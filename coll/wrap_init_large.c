@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The large-count twins of the persistent calls. Built where the MPI has both. */
+#include <config.h>
+
 #include "coll/wrap.h"
 
 #define N MPI_Count

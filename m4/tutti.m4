@@ -9,8 +9,21 @@ AM_CONDITIONAL([LARGE_COUNT], [test $tt_large_count = yes])
 # Open MPI has a macro of that name, for the sake of its error message
 AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
 int combiner = MPI_COMBINER_HVECTOR_INTEGER;]])], [AC_DEFINE([OLD_COMBINERS], [1], [the MPI knows the datatypes of MPI-1's Fortran])])
-AC_CHECK_FUNC([MPI_Allreduce_init], [tt_persistent=yes], [tt_persistent=no])
-AM_CONDITIONAL([PERSISTENT], [test $tt_persistent = yes])
+AC_CHECK_FUNC([MPI_Isendrecv], [tt_isendrecv=1], [tt_isendrecv=0])
+AC_DEFINE_UNQUOTED([TT_HAVE_ISENDRECV], [$tt_isendrecv], [the MPI has nonblocking exchanges])
+AM_CONDITIONAL([ISENDRECV], [test $tt_isendrecv = 1])
+# Open MPI 4.1 has them under a name of its own
+AC_CHECK_FUNC([MPI_Allreduce_init], [tt_persistent=yes],
+    [AC_CHECK_FUNC([MPIX_Allreduce_init], [tt_persistent=extension], [tt_persistent=no])])
+AM_CONDITIONAL([PERSISTENT], [test $tt_persistent != no])
+AM_CONDITIONAL([FORTRAN_PERSISTENT], [test $tt_persistent = yes])
+AC_DEFINE_UNQUOTED([TT_HAVE_PERSISTENT], [`test $tt_persistent = no; echo $?`], [the MPI has persistent collectives])
+AC_DEFINE_UNQUOTED([TT_FORTRAN_PERSISTENT], [`test $tt_persistent != yes; echo $?`], [and Tutti wraps them in Fortran])
+AS_IF([test $tt_persistent = extension],
+    [AC_DEFINE([TT_PERSISTENT_HEADER], [<mpi-ext.h>], [where they are declared])
+     AC_DEFINE([TT_INIT_NAME(P, Name, C)], [P ## MPIX_ ## Name ## _init ## C], [what they are called])],
+    [AC_DEFINE([TT_PERSISTENT_HEADER], [<mpi.h>])
+     AC_DEFINE([TT_INIT_NAME(P, Name, C)], [P ## MPI_ ## Name ## _init ## C])])
 AC_CHECK_FUNC([MPI_Allreduce_init_c], [tt_persistent_large=yes], [tt_persistent_large=no])
 AM_CONDITIONAL([PERSISTENT_LARGE], [test $tt_persistent_large = yes])
 AC_MSG_CHECKING([which MPI it is])
@@ -43,7 +56,6 @@ _Static_assert(sizeof(MPI_Fint) == sizeof(int), "another size");]])], [tt_fint=y
 AC_MSG_RESULT([$tt_fint])
 AM_CONDITIONAL([FORTRAN_MPICH], [test "$tt_mpi" = MPICH])
 AM_CONDITIONAL([FORTRAN_OPENMPI], [test "$tt_mpi" = "Open MPI" && test $tt_fint = yes])
-AC_DEFINE_UNQUOTED([TT_HAVE_PERSISTENT], [`test $tt_persistent = no; echo $?`], [the MPI has persistent collectives])
 AC_ARG_VAR([FC], [Fortran compiler of the MPI, for tests])
 AS_IF([test -z "$FC"], [AC_CHECK_PROGS([FC], [`AS_ECHO(["$CC"]) | $SED 's/ .*//; s/mpicc/mpifort/'`])])
 cat >conftest.f90 <<'END'

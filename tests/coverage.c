@@ -82,8 +82,9 @@ static const char words[] =
     "such\n"
     "(MPI-4). Where there is an own algorithm, the MPI below is used all the same (staged, from GPU memory) for ops "
     "of\n"
-    "the user's, for types that no GPU has and that are reduced, on intercommunicators, on communicators for which no\n"
-    "private one could be had, and for nonblocking calls on a communicator that has not seen another call before.\n\n";
+    "the user's and for reduced types that no GPU has (unless `TUTTI_REPRODUCIBLE=1`), on intercommunicators, on\n"
+    "communicators for which no private one could be had, and for nonblocking calls on a communicator that has not seen\n"
+    "another call before.\n\n";
 
 int main(void)
 {

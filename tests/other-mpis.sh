@@ -5,13 +5,16 @@
 # the wheel in a virtual environment, Tutti built for it, the MPI programs of tests/mpi run, and the tests of
 # collectives, requests and messages that mpi4py comes with, without Tutti and with it. Not part of `make check`: it
 # takes half an hour, and fetches packages. Needs python3 with venv, and what building Tutti needs.
+# Variables for less: PARTS, which of tests/mpi/run.sh's parts to run, and PATTERNS, which files of mpi4py's tests; RANKS
+# is how many ranks these have.
 # A table of what passed is printed at the end; the exit status is 0 if all that passes without Tutti passes with it.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 folder=$PWD/other-mpis
 table=$folder/table
 failed=0
-RANKS=3
+: "${RANKS:=3}" "${PATTERNS=test_cco test_request test_p2p test_op test_comm_topo test_threads}"
+: "${PARTS=$(sed -n 's/^run_\([a-z0-9_]*\)().*/\1/p' "$top/tests/mpi/run.sh" | grep -v fortran)}" # wheels have none
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
@@ -51,28 +54,26 @@ build_tutti()
 # Each of tests/mpi/run.sh's parts is a line of the table.
 run_programs()
 {
-    for part in $(sed -n 's/^run_\([a-z0-9_]*\)().*/\1/p' "$top/tests/mpi/run.sh"); do
-        case $part in programs | fortran) continue ;; esac
+    for part in $PARTS; do
         MPIEXEC=$PWD/venv/bin/mpiexec BUILD=$PWD/build "$top/tests/mpi/run.sh" "$part" >"$part.log" 2>&1 &&
             row "$1" "$part" passed || give_up "$1" "$part" "$PWD/$part.log"
     done
 }
 
-# python_tests LOG PATTERN [NAME=VALUE...]: the line in which Python's unittest says how it went
+# python_tests LOG PATTERN PRELOAD: the exit status, and the line in which Python's unittest says how it went. With or
+# without Tutti, a rank that waits yields the core: there may be fewer of these than ranks.
 python_tests()
 {
-    log=$1 pattern=$2
-    shift 2
-    timeout -k 5 600 venv/bin/mpiexec -n $RANKS env "$@" venv/bin/python mpi4py/test/main.py -q -i "$pattern" \
-        >"$log" 2>&1
-    echo "$?: $(grep -h -e '^OK' -e '^FAILED' "$log" | sort | uniq -c | tr -s ' \n' ' ')"
+    timeout -k 5 600 venv/bin/mpiexec -n "$RANKS" env LD_PRELOAD="$3$PWD/build/tests/mpi/yield.so" \
+        venv/bin/python mpi4py/test/main.py -q -i "$2" >"$1" 2>&1
+    echo "$?: $(grep -h -e '^OK' -e '^FAILED' "$1" | sort | uniq -c | tr -s ' \n' ' ')"
 }
 
 run_mpi4py()
 {
-    for pattern in test_cco test_request test_p2p test_op test_comm_topo test_threads; do
-        without=$(python_tests "mpi4py-$pattern-without.log" "$pattern" TUTTI=off)
-        with=$(python_tests "mpi4py-$pattern.log" "$pattern" "LD_PRELOAD=$PWD/build/.libs/libtutti.so")
+    for pattern in $PATTERNS; do
+        without=$(python_tests "mpi4py-$pattern-without.log" "$pattern" "")
+        with=$(python_tests "mpi4py-$pattern.log" "$pattern" "$PWD/build/.libs/libtutti.so:")
         row "$1" "mpi4py $pattern" "$with (without Tutti $without)"
         [ "${without%%:*}" != 0 ] || [ "${with%%:*}" = 0 ] || failed=1
     done

@@ -340,11 +340,38 @@ bool case_breaks_native(const struct test_case *t)
     return mixes_blocks(t) || breaks_in_place(t) || loses_displacement(t) || leaves_too_early(t);
 }
 
+/* Does a rank receive nothing at all, not even from itself? */
+static bool is_idle(const struct test_case *t, int rank)
+{
+    for (int i = 0; i < t->group->size; i++)
+        if (count_between(t, i, rank) > 0)
+            return false;
+    return true;
+}
+
+/* In MPI_Ialltoallv in place a rank of Open MPI 4.1.4 whose blocks are all empty takes no tag, and others do: from then
+ * on the two send their nonblocking collectives on that communicator by different tags, and never complete them. */
+static bool loses_count(const struct test_case *t)
+{
+    int idle = 0;
+
+    if (!test_open_mpi || !t->inplace || !has(t, TT_SEND_COUNTS))
+        return false;
+    for (int i = 0; i < t->group->size; i++)
+        idle += is_idle(t, i);
+    return idle > 0 && idle < t->group->size;
+}
+
 /* Open MPI 4.1.4 has the two neighbours in a dimension of one or two ranks change places in MPI_Ineighbor_, but not in
  * MPI_Neighbor_. */
+static bool swaps_neighbours(const struct test_case *t)
+{
+    return test_open_mpi && has(t, TT_NEIGHBOURS) && t->group->narrow;
+}
+
 bool case_breaks_nonblocking(const struct test_case *t)
 {
-    return case_breaks_native(t) || (test_open_mpi && has(t, TT_NEIGHBOURS) && t->group->narrow);
+    return case_breaks_native(t) || swaps_neighbours(t) || loses_count(t);
 }
 
 /* Where the two neighbours in a dimension are one rank, what is sent to the left comes from the right in Open

@@ -14,6 +14,7 @@
 #define TT_KIND_OP(x) MPI_Op x, , x,
 #define TT_KIND_COMM(x) MPI_Comm x, , x,
 #define TT_KIND_INFO(x) MPI_Info x, , x,
+#define TT_KIND_WIN(x) MPI_Win x, , x,
 #define TT_KIND_REQUEST_GIVEN(x) MPI_Request x, , x,
 #define TT_KIND_TYPES_TO_RANKS(x) const MPI_Datatype *x, , x,
 #define TT_KIND_TYPES_FROM_RANKS(x) const MPI_Datatype *x, , x,

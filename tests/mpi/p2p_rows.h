@@ -4,6 +4,7 @@
 #ifndef P2P_ROWS_H
 #define P2P_ROWS_H
 
+#include <config.h>
 #include <stdlib.h>
 
 #include "coll/p2p.h"
@@ -45,13 +46,19 @@
     EXCHANGE_OF(MPI_, id, Name, , args) EXCHANGE_OF(PMPI_, id, Name, , args)
 #include "coll/p2p.def"
 
-#if MPI_VERSION >= 4
+#if TT_HAVE_ISENDRECV
 #define TT_P2P_SEND(...)
 #define TT_P2P_RECV(...)
 #define TT_P2P_MATCHED(...)
 #define TT_P2P_EXCHANGE(id, Name, traits, params, fill, args) START(MPI_, id, , ARGS args) START(PMPI_, id, , ARGS args)
 #include "coll/p2p.def"
+#define EXCHANGE_START(from, C, id) from##start##C##_##id
+#else
+#define EXCHANGE_START(from, C, id) NULL
+#endif
 #undef N
+
+#if MPI_VERSION >= 4
 #define N MPI_Count
 #define TT_P2P_SEND(id, Name, traits, params, fill, args)                                                              \
     SEND_OF(MPI_, id, Name, _c, args) SEND_OF(PMPI_, id, Name, _c, args)
@@ -62,13 +69,11 @@
 #define TT_P2P_EXCHANGE(id, Name, traits, params, fill, args)                                                          \
     MATCHED_OF(MPI_, id, Name, _c, args) MATCHED_OF(PMPI_, id, Name, _c, args)
 #include "coll/p2p.def"
-#define EXCHANGE_START(from, C, id) from##start##C##_##id
 #define WIDE(from, id, start, init)                                                                                    \
     {                                                                                                                  \
         from##call_c_##id, start(from, _c, id), init(from, _c, id)                                                     \
     }
 #else
-#define EXCHANGE_START(from, C, id) NULL
 #define WIDE(from, id, start, init)                                                                                    \
     {                                                                                                                  \
         NULL, NULL, NULL                                                                                               \

@@ -4,6 +4,9 @@
  * the buffer at each start; thousands may be under way; reductions of device memory in place at every root; misuse is
  * answered as the MPI below answers it; an error of one is not lost among many. Progress: a rank that waits in any
  * other call moves its collectives on, which the others wait for. */
+#include <config.h>
+#include <mpi.h>
+#include TT_PERSISTENT_HEADER
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -372,10 +375,10 @@ struct calls {
     int (*barrier)(MPI_Comm, MPI_Request *), (*init)(MPI_Comm, MPI_Info, MPI_Request *);
 };
 
-#if MPI_VERSION >= 4
-#define INIT(Name) Name
+#if TT_HAVE_PERSISTENT
+#define INIT(P, Name) TT_INIT_NAME(P, Name, )
 #else
-#define INIT(Name) NULL
+#define INIT(P, Name) NULL
 #endif
 static const struct calls theirs = {.start = PMPI_Start,
                                     .cancel = PMPI_Cancel,
@@ -383,14 +386,14 @@ static const struct calls theirs = {.start = PMPI_Start,
                                     .wait = PMPI_Wait,
                                     .test = PMPI_Test,
                                     .barrier = PMPI_Ibarrier,
-                                    .init = INIT(PMPI_Barrier_init)};
+                                    .init = INIT(P, Barrier)};
 static const struct calls ours = {.start = MPI_Start,
                                   .cancel = MPI_Cancel,
                                   .free = MPI_Request_free,
                                   .wait = MPI_Wait,
                                   .test = MPI_Test,
                                   .barrier = MPI_Ibarrier,
-                                  .init = INIT(MPI_Barrier_init)};
+                                  .init = INIT(, Barrier)};
 
 static MPI_Comm lone; /* nobody else can be left waiting */
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of rows.h: functions for each row and flavour, and plain arguments for any of them. */
+#include <config.h>
+#include <mpi.h>
+#include TT_PERSISTENT_HEADER
+
 #include "tests/mpi/rows.h"
 
 #include <string.h>
@@ -30,23 +34,28 @@
 #include "coll/collectives.def"
 #undef TT_COLLECTIVE
 
-/* ---- what MPI-4 has ---- */
+/* ---- what MPI-4 has, and some that are none ---- */
 
-#if MPI_VERSION >= 4
+#if TT_HAVE_PERSISTENT
 #define TT_COLLECTIVE(id, Name, family, traits, params, fill, args)                                                    \
     static int init_##id(const struct tt_call *c, MPI_Request *request)                                                \
     {                                                                                                                  \
-        return MPI_##Name##_init(UNPACK args, MPI_INFO_NULL, request);                                                 \
+        return TT_INIT_NAME(, Name, )(UNPACK args, MPI_INFO_NULL, request);                                                 \
     }                                                                                                                  \
     static int their_init_##id(const struct tt_call *c, MPI_Request *request)                                          \
     {                                                                                                                  \
-        return PMPI_##Name##_init(UNPACK args, MPI_INFO_NULL, request);                                                \
+        return TT_INIT_NAME(P, Name, )(UNPACK args, MPI_INFO_NULL, request);                                                \
     }
 #include "coll/collectives.def"
 #undef TT_COLLECTIVE
+#define IF_PERSISTENT(name) name
+#else
+#define IF_PERSISTENT(name) NULL
+#endif
 #undef N
 #undef D
 
+#if MPI_VERSION >= 4
 #define N MPI_Count
 #define D MPI_Aint
 #define TT_COLLECTIVE_PLAIN(id, Name, family, traits, params, fill, args) enum { no_large_##id };
@@ -86,7 +95,7 @@ const struct row rows[NROWS] = {
      .ours = ours_##id_,                                                                                               \
      .theirs = theirs_##id_,                                                                                           \
      .nonblocking = REQUESTED(start_##id_, their_start_##id_, NULL),                                                   \
-     .persistent = REQUESTED(OF_MPI_4(init_##id_), OF_MPI_4(their_init_##id_), NULL)},
+     .persistent = REQUESTED(IF_PERSISTENT(init_##id_), IF_PERSISTENT(their_init_##id_), NULL)},
 #define TT_COLLECTIVE(id_, Name, family, traits_, params, fill, args)                                                  \
     {.id = #id_,                                                                                                       \
      .traits = traits_,                                                                                                \
@@ -94,7 +103,7 @@ const struct row rows[NROWS] = {
      .theirs = theirs_##id_,                                                                                           \
      .large = OF_MPI_4(large_##id_),                                                                                   \
      .nonblocking = REQUESTED(start_##id_, their_start_##id_, OF_MPI_4(large_start_##id_)),                            \
-     .persistent = REQUESTED(OF_MPI_4(init_##id_), OF_MPI_4(their_init_##id_), OF_MPI_4(large_init_##id_))},
+     .persistent = REQUESTED(IF_PERSISTENT(init_##id_), IF_PERSISTENT(their_init_##id_), OF_MPI_4(large_init_##id_))},
 #include "coll/collectives.def"
 #undef TT_COLLECTIVE
 };

@@ -135,6 +135,7 @@ run_reproducible()
     passes 7 "" reproducible
     passes 4 "" reproducible
 }
+run_user_ops() { passes 7 "" user_ops; }
 run_gaps()
 {
     passes 3 "" gaps
@@ -143,6 +144,7 @@ run_gaps()
     passes 3 "" gaps
     TUTTI_SIM_GPUS=2
 }
+run_foreign() { passes 4 "" foreign; }
 run_worlds()
 {
     passes 3 "" worlds cycles
@@ -197,11 +199,12 @@ run_settings()
     echo "settings: errors at MPI_Init, not hangs later"
     refuses TUTTI_ALLREDUCE=rnig "there are .*ring"
     refuses TUTTI_CHUNK=lots "TUTTI_CHUNK=lots is not a size"
-    export TUTTI_ALREDUCE=ring
+    export TUTTI_ALREDUCE=ring TUTTI_TEST_WORD=1
     launch 2 "" nocuda
-    unset TUTTI_ALREDUCE
+    unset TUTTI_ALREDUCE TUTTI_TEST_WORD
     [ $status -eq 0 ] || fail "a variable that nobody reads must be pointed out, not refused"
     says "TUTTI_ALREDUCE is set but nothing reads it"
+    ! grep -q "TUTTI_TEST_WORD is set" "$output" || fail "the tests' own variables are no mistakes"
     timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env TUTTI_ALLREDUCE=ring LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" : \
         -n 1 env TUTTI_ALLREDUCE=tree LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" >"$output" 2>&1 &&
         fail "expected MPI_Init to fail where TUTTI_ALLREDUCE differs between ranks"
@@ -242,13 +245,14 @@ fortran_names()
         [ -s "$output.theirs" ] && grep -q '^MPI_Wait$' "$output.ours" || fail "nm tells no names"
         for call in $(sed -n 's/^MPI_//p' "$output.ours"); do
             id=$(echo "$call" | tr '[:upper:]' '[:lower:]') names=
+            case $call in *_c) large=large_ ;; *) large= ;; esac
             case $theirs in
-            *mpichfort*) grep -q "^PMPI_$call\$" "$output.theirs" && names=mpi_${id}_f08_ ;;
+            *mpichfort*) grep -q "^PMPI_$call\$" "$output.theirs" && names=mpi_${id%_c}_f08_$large ;;
             *mpifh*) grep -q "^mpi_${id}_\$" "$output.theirs" && names="mpi_${id}_ ompi_${id}_f" ;;
             *f08*) grep -q "^pmpi_${id}_\$" "$output.theirs" && names=mpi_${id}_f08_ ;;
             esac
             for name in $names; do
-                grep -q "^$name\$" "$output.ours" || fail "MPI_$call has no $name: coll/fortran.def lacks a row"
+                grep -q "^$name\$" "$output.ours" || fail "MPI_$call has no $name: coll/fortran.def or foreign.def lacks a row"
             done
         done
     done
@@ -267,7 +271,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings nocuda ends fortran errors faults costs reproducible gaps worlds cells reduce_local types \
+for name in ${*:-harmless settings nocuda ends fortran errors faults costs reproducible user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours collectives}; do
     "run_$name"
 done
