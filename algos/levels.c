@@ -85,6 +85,38 @@ void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners)
     }
 }
 
+struct tt_operands tt_show_all(struct tt_plan *p, struct tt_loc src, int64_t n, struct tt_loc arrived)
+{
+    const int size = tt_size(p), rank = tt_rank(p);
+    const struct tt_operands o = {rank, size, src, arrived, n};
+
+    for (int k = 1; k < size; k++) {
+        const int from = tt_mod(rank - k, size);
+
+        tt_send(p, tt_mod(rank + k, size), src, n);
+        tt_recv(p, from, tt_operand_of(&o, from), n);
+    }
+    return o;
+}
+
+/* ---- a node meets all others ---- */
+
+struct tt_operands tt_show_nodes(struct tt_plan *p, const struct tt_levels *at, struct tt_loc src, int64_t n,
+                                 struct tt_loc arrived)
+{
+    const int nodes = at->nodes->n;
+    const struct tt_operands o = {at->node, nodes, src, arrived, n};
+
+    for (int k = 1; k < nodes; k++) {
+        const int to = tt_mod(at->node + k, nodes), from = tt_mod(at->node - k, nodes);
+
+        for (int place = at->local; place < tt_on_node(at, to); place += at->here)
+            tt_send(p, tt_rank_at(at, to, place), src, n);
+        tt_recv(p, at->rail[from], tt_operand_of(&o, from), n);
+    }
+    return o;
+}
+
 /* ---- the pipeline ----
  * Lanes that began alike would stay in step: all within nodes, then all across. So the first segments of the lanes are
  * one part of a segment long, two parts, and so on up to a whole one, a part being one lane's share of it. */

@@ -12,7 +12,7 @@ struct tt_levels {
     int node, local; /* this rank's node, and its place on it */
     int here;        /* ranks on this node */
     int rails;       /* ranks on the smallest node: rail j is the j-th ranks of all nodes */
-    int *rail;       /* this rank's, if local < rails */
+    int *rail;       /* this rank's counterparts on all nodes: its rail, if local < rails */
 };
 int tt_levels_find(struct tt_levels *at, const struct tt_plan *p, const struct tt_shape *s); /* 0 or ENOMEM */
 void tt_levels_end(struct tt_levels *at);
@@ -25,9 +25,14 @@ int tt_rank_at(const struct tt_levels *at, int node, int local);
 void tt_enter_node(struct tt_plan *p, const struct tt_levels *at);
 bool tt_enter_rail(struct tt_plan *p, const struct tt_levels *at);
 
-/* ---- everybody meets everybody ----
- * n elements are cut into `owners` balanced parts; part i is that of rank i of the scope. Messages only: the caller
- * fences. */
+/* ---- everybody meets everybody, in the scope in force ----
+ * Messages only: the caller fences. */
+
+/* All n elements of every rank, from src, to all others. What reaches this one goes to arrived, which has room for size
+ * - 1 times n; the operands are its own and these. */
+struct tt_operands tt_show_all(struct tt_plan *p, struct tt_loc src, int64_t n, struct tt_loc arrived);
+
+/* n elements are cut into `owners` balanced parts; part i is that of rank i. */
 
 /* Every rank's part i, from src, to rank i. What reaches this one goes to arrived, which has room for size - 1 parts; the
  * operands are its own part and these. */
@@ -35,6 +40,14 @@ struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, i
 
 /* Part i, in its place from base on, from rank i to all others. */
 void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners);
+
+/* ---- a node meets all others ----
+ * The counterpart of a rank on another node is who has its place there; where that node has fewer ranks, they take turns.
+ * Each has n elements of src sent by its counterparts on all other nodes: so each node sends them to every other as
+ * often as that has ranks, all sharing in it. What node i sends goes to arrived + i n, but the nodes behind this one's own
+ * a place further down. The operands are own and these. */
+struct tt_operands tt_show_nodes(struct tt_plan *p, const struct tt_levels *at, struct tt_loc src, int64_t n,
+                                 struct tt_loc arrived);
 
 /* ---- the pipeline ----
  * A vector is dealt to lanes in stretches, and each lane cuts its own into segments that go through the stages one
