@@ -15,82 +15,85 @@ enum { WITHIN_IN, ACROSS_IN, ACROSS_OUT, WITHIN_OUT, STAGES };
 /* One lane's. */
 struct work {
     struct tt_levels at;
+    struct tt_pipeline pipe;
+    int64_t n; /* of the vector */
     struct tt_loc arrived_within, arrived_across;
     struct tt_operands within, across;
 };
 
-/* This rank's slice of the segment: what its node has for it after stage WITHIN_IN, which is in SEND where it is alone
- * on its node; and where the sum goes. */
-struct slice {
+/* A segment, and this rank's slice of it: what its node has for it after stage WITHIN_IN, which is in SEND where it is
+ * alone on its node; and where the sum goes. */
+struct segment {
+    int64_t at, n, slice;
     struct tt_loc have, sum;
-    int64_t n;
 };
 
-static struct slice slice_of(const struct work *w, int64_t at, int64_t n)
+static struct segment segment_of(const struct work *w, const struct tt_segment *g)
 {
-    const int64_t first = at + tt_cut(n, w->at.rails, w->at.local);
+    const int64_t at = tt_cut(w->n, w->pipe.parts, g->from), n = tt_cut(w->n, w->pipe.parts, g->to) - at;
+    const int64_t first = tt_cut(n, w->at.rails, w->at.local);
 
-    return (struct slice){tt_at(w->at.here > 1 ? RECV : SEND, first), tt_at(RECV, first),
-                          at + tt_cut(n, w->at.rails, w->at.local + 1) - first};
+    return (struct segment){at, n, tt_cut(n, w->at.rails, w->at.local + 1) - first,
+                            tt_at(w->at.here > 1 ? RECV : SEND, at + first), tt_at(RECV, at + first)};
 }
 
-static void post_within(struct tt_plan *p, struct work *w, int stage, int64_t at, int64_t n)
+static void post_within(struct tt_plan *p, struct work *w, int stage, const struct segment *g)
 {
     tt_enter_node(p, &w->at);
     if (stage == WITHIN_IN)
-        w->within = tt_hand_in(p, tt_at(SEND, at), n, w->at.rails, w->arrived_within);
+        w->within = tt_hand_in(p, tt_at(SEND, g->at), g->n, w->at.rails, w->arrived_within);
     else
-        tt_hand_out(p, tt_at(RECV, at), n, w->at.rails);
+        tt_hand_out(p, tt_at(RECV, g->at), g->n, w->at.rails);
     tt_leave(p);
 }
 
-static void post_across(struct tt_plan *p, struct work *w, int stage, int64_t at, int64_t n)
+static void post_across(struct tt_plan *p, struct work *w, int stage, const struct segment *g)
 {
-    const struct slice slice = slice_of(w, at, n);
-
     if (!tt_enter_rail(p, &w->at))
         return;
     if (stage == ACROSS_IN)
-        w->across = tt_hand_in(p, slice.have, slice.n, tt_size(p), w->arrived_across);
+        w->across = tt_hand_in(p, g->have, g->slice, tt_size(p), w->arrived_across);
     else
-        tt_hand_out(p, slice.sum, slice.n, tt_size(p));
+        tt_hand_out(p, g->sum, g->slice, tt_size(p));
     tt_leave(p);
 }
 
-static void post(struct tt_plan *p, void *with, int stage, int64_t at, int64_t n)
+static void post(struct tt_plan *p, void *with, int stage, const struct tt_segment *g)
 {
-    (stage == WITHIN_IN || stage == WITHIN_OUT ? post_within : post_across)(p, with, stage, at, n);
+    struct work *w = with;
+    const struct segment segment = segment_of(w, g);
+
+    (stage == WITHIN_IN || stage == WITHIN_OUT ? post_within : post_across)(p, w, stage, &segment);
 }
 
-static void settle(struct tt_plan *p, void *with, int stage, int64_t at, int64_t n)
+static void settle(struct tt_plan *p, void *with, int stage, const struct tt_segment *g)
 {
     const struct work *w = with;
-    const struct slice slice = slice_of(w, at, n);
+    const struct segment segment = segment_of(w, g);
 
     if (w->at.local >= w->at.rails)
         return;
     if (stage == WITHIN_IN)
-        tt_fold_operands(p, &w->within, slice.sum);
+        tt_fold_operands(p, &w->within, segment.sum);
     else if (stage == ACROSS_IN)
-        tt_fold_operands(p, &w->across, tt_plus(slice.sum, tt_cut(slice.n, w->at.nodes->n, w->at.node)));
+        tt_fold_operands(p, &w->across, tt_plus(segment.sum, tt_cut(segment.slice, w->at.nodes->n, w->at.node)));
 }
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
-    const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count);
-    struct work w;
+    struct work w = {.pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES), .n = s->count};
     const int error = tt_levels_find(&w.at, p, s);
 
     if (error)
         return error;
-    for (int lane = 0; lane < pipe.lanes; lane++) {
-        const int64_t slice = pipe.longest / w.at.rails + 1;
+    for (int lane = 0; lane < w.pipe.lanes; lane++) {
+        const int64_t slice = tt_pipeline_most(&w.pipe, s->count) / w.at.rails + 1;
 
         if (lane > 0)
             tt_lane(p);
         w.arrived_within = tt_tmp(p, (w.at.here - 1) * slice);
         w.arrived_across = tt_tmp(p, slice + w.at.nodes->n);
-        tt_pipeline_run(p, &pipe, lane, STAGES, post, settle, &w);
+        tt_pipeline_run(p, &w.pipe, lane, STAGES, post, settle, &w);
     }
     tt_levels_end(&w.at);
     return 0;

@@ -119,37 +119,44 @@ struct tt_operands tt_show_nodes(struct tt_plan *p, const struct tt_levels *at, 
 
 /* ---- the pipeline ----
  * Lanes that began alike would stay in step: all within nodes, then all across. So the first segments of the lanes are
- * one part of a segment long, two parts, and so on up to a whole one, a part being one lane's share of it. */
+ * one part long, two parts, and so on up to as many parts as there are lanes, which is how long all others are. */
 
 enum { MOST_SEGMENTS = 64 };
 
-struct tt_pipeline tt_pipeline_plan(const struct tt_shape *s, int64_t n)
+struct tt_pipeline tt_pipeline_plan(const struct tt_shape *s, int64_t n, int most_lanes)
 {
     const int64_t wanted = n / s->segment + (n % s->segment > 0);
     const int segments = wanted < 1 ? 1 : wanted > MOST_SEGMENTS ? MOST_SEGMENTS : (int)wanted;
-    const int lanes = segments < TT_MAX_LANES ? segments : TT_MAX_LANES, more = (segments - 1) / lanes;
-    const int parts = lanes * lanes * more + lanes * (lanes + 1) / 2;
+    const int lanes = segments < most_lanes ? segments : most_lanes, more = (segments - 1) / lanes;
 
-    return (struct tt_pipeline){n, lanes, more + 1, parts, n < parts ? n : lanes * (n / parts + 1)};
+    return (struct tt_pipeline){lanes, more + 1, lanes * lanes * more + lanes * (lanes + 1) / 2};
 }
 
-/* Where segment k of a lane begins. */
-static int64_t segment_at(const struct tt_pipeline *pipe, int lane, int k)
+int64_t tt_pipeline_most(const struct tt_pipeline *pipe, int64_t n)
 {
-    const int before = lane * (pipe->lanes * (pipe->segments - 1)) + lane * (lane + 1) / 2;
+    const int64_t most = pipe->lanes * (n / pipe->parts + 1);
 
-    return tt_cut(pipe->n, pipe->parts, before + (k > 0 ? lane + 1 + (k - 1) * pipe->lanes : 0));
+    return most < n ? most : n;
 }
 
-/* One half of round t: each stage's part in it. */
-static void do_round(struct tt_plan *p, const struct tt_pipeline *pipe, int lane, int t, int stages, tt_stage_fn *work, void *with)
+/* The first part of segment k of a lane. */
+static int segment_at(const struct tt_pipeline *pipe, int lane, int k)
 {
-    for (int stage = 0; stage < stages; stage++) {
+    const int before = lane * pipe->lanes * (pipe->segments - 1) + lane * (lane + 1) / 2;
+
+    return before + (k > 0 ? lane + 1 + (k - 1) * pipe->lanes : 0);
+}
+
+/* Half of round t: what each stage has to do in it. */
+static void do_stages(struct tt_plan *p, const struct tt_pipeline *pipe, int lane, int stages, int t, tt_stage_fn *work,
+                      void *with)
+{
+    for (int stage = 0; work && stage < stages; stage++) {
         const int k = t - stage;
-        const int64_t at = segment_at(pipe, lane, k);
+        const struct tt_segment g = {k, segment_at(pipe, lane, k), segment_at(pipe, lane, k + 1)};
 
         if (k >= 0 && k < pipe->segments)
-            work(p, with, stage, at, segment_at(pipe, lane, k + 1) - at);
+            work(p, with, stage, &g);
     }
     tt_fence(p);
 }
@@ -158,7 +165,7 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
                      tt_stage_fn *settle, void *with)
 {
     for (int t = 0; t < pipe->segments + stages - 1; t++) {
-        do_round(p, pipe, lane, t, stages, post, with);
-        do_round(p, pipe, lane, t, stages, settle, with);
+        do_stages(p, pipe, lane, stages, t, post, with);
+        do_stages(p, pipe, lane, stages, t, settle, with);
     }
 }

@@ -50,25 +50,35 @@ struct tt_operands tt_show_nodes(struct tt_plan *p, const struct tt_levels *at, 
                                  struct tt_loc arrived);
 
 /* ---- the pipeline ----
- * A vector is dealt to lanes in stretches, and each lane cuts its own into segments that go through the stages one
- * behind the other: in one round segment k is in stage 0, segment k-1 in stage 1, and so on. So all levels are at work
- * at once, and while one lane waits for the first byte of a message the others move theirs. */
+ * All vectors or blocks of a call are cut alike: dealt to lanes in stretches, of which each lane cuts its own into
+ * segments that go through the stages one behind the other. In one round segment k is in stage 0, segment k-1 in stage 1,
+ * and so on. So all levels are at work at once, and while one lane waits for the first byte of a message the others move
+ * theirs. */
 struct tt_pipeline {
-    int64_t n;
     int lanes, segments; /* of each lane */
-    int parts;           /* that all are measured in, see levels.c */
-    int64_t longest;     /* no segment has more elements */
+    int parts;           /* that vectors are measured in: tt_cut(n, parts, i) is where part i of n elements begins */
 };
 
-/* For n elements in segments of s->segment, but no more than 64 of them. */
-struct tt_pipeline tt_pipeline_plan(const struct tt_shape *s, int64_t n);
+/* For vectors of up to n elements in segments of about s->segment, but no more than 64 of these; of so many lanes. */
+struct tt_pipeline tt_pipeline_plan(const struct tt_shape *s, int64_t n, int most_lanes);
 
-/* What a stage does to the n elements from `at` on. */
-typedef void tt_stage_fn(struct tt_plan *p, void *with, int stage, int64_t at, int64_t n);
+/* No segment has more of n elements. */
+int64_t tt_pipeline_most(const struct tt_pipeline *pipe, int64_t n);
+
+/* The number of a segment in its lane, and its parts: from .. to - 1. */
+struct tt_segment {
+    int number, from, to;
+};
+
+/* What a stage does to a segment. */
+typedef void tt_stage_fn(struct tt_plan *p, void *with, int stage, const struct tt_segment *g);
 
 /* One lane of it. In every round each stage posts messages for its segment, and settles what they brought once all have
- * arrived: it may fence. */
+ * arrived: it may fence. settle may be NULL. */
 void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane, int stages, tt_stage_fn *post,
                      tt_stage_fn *settle, void *with);
+
+/* ---- an algorithm that serves blocks of equal and of different length alike; in the file of that name ---- */
+int tt_allgather_two_level(struct tt_plan *p, const struct tt_shape *s);
 
 #endif
