@@ -53,13 +53,13 @@ static void show(struct tt_plan *p, const struct work *w, const struct tt_segmen
         const int source = tt_mod(at->node - k, at->nodes->n);
 
         tt_send(p, at->rail[tt_mod(at->node + k, at->nodes->n)], src, own.n);
-        for (int place = at->local; place < tt_on_node(at, source); place += at->here)
-            recv_piece(p, w, tt_rank_at(at, source, place), tt_rank_at(at, source, place), g);
+        for (int i = 0, rank; (rank = tt_counted_on(at, source, at->local, i)) >= 0; i++)
+            recv_piece(p, w, rank, rank, g);
     }
     for (int k = 1; k < at->here; k++) {
-        const int source = tt_rank_at(at, at->node, at->local - k + at->here);
+        const int source = tt_rank_at(at, at->node, tt_mod(at->local - k, at->here));
 
-        tt_send(p, tt_rank_at(at, at->node, at->local + k), src, own.n);
+        tt_send(p, tt_rank_at(at, at->node, tt_mod(at->local + k, at->here)), src, own.n);
         recv_piece(p, w, source, source, g);
     }
 }
@@ -72,8 +72,8 @@ static void hand_on(struct tt_plan *p, const struct work *w, int holder, int pee
     for (int k = 1; k < at->nodes->n; k++) {
         const int node = tt_mod(at->node + k, at->nodes->n);
 
-        for (int place = holder; place < tt_on_node(at, node); place += at->here)
-            (holder == at->local ? send_piece : recv_piece)(p, w, peer, tt_rank_at(at, node, place), g);
+        for (int i = 0, rank; (rank = tt_counted_on(at, node, holder, i)) >= 0; i++)
+            (holder == at->local ? send_piece : recv_piece)(p, w, peer, rank, g);
     }
 }
 

@@ -7,6 +7,12 @@
 
 /* ---- where this rank is ---- */
 
+/* The place, on a node of so many ranks, of the counterpart of who has a place of node `from`. */
+static int turn(int place, int from, int ranks)
+{
+    return (place + place / ranks * from) % ranks;
+}
+
 int tt_levels_find(struct tt_levels *at, const struct tt_plan *p, const struct tt_shape *s)
 {
     const struct tt_nodes *nodes = s->nodes;
@@ -20,7 +26,7 @@ int tt_levels_find(struct tt_levels *at, const struct tt_plan *p, const struct t
         at->local++;
     for (int i = 0; i < nodes->n; i++) {
         at->rails = tt_on_node(at, i) < at->rails ? tt_on_node(at, i) : at->rails;
-        at->rail[i] = tt_rank_at(at, i, at->local);
+        at->rail[i] = tt_rank_at(at, i, turn(at->local, at->node, tt_on_node(at, i)));
     }
     return 0;
 }
@@ -35,9 +41,16 @@ int tt_on_node(const struct tt_levels *at, int node)
     return at->nodes->first[node + 1] - at->nodes->first[node];
 }
 
-int tt_rank_at(const struct tt_levels *at, int node, int local)
+int tt_rank_at(const struct tt_levels *at, int node, int place)
 {
-    return at->nodes->ranks[at->nodes->first[node] + local % tt_on_node(at, node)];
+    return at->nodes->ranks[at->nodes->first[node] + place];
+}
+
+int tt_counted_on(const struct tt_levels *at, int node, int place, int i)
+{
+    const int theirs = i * at->here + tt_mod(place - i * node, at->here);
+
+    return theirs < tt_on_node(at, node) ? tt_rank_at(at, node, theirs) : -1;
 }
 
 void tt_enter_node(struct tt_plan *p, const struct tt_levels *at)
@@ -110,8 +123,8 @@ struct tt_operands tt_show_nodes(struct tt_plan *p, const struct tt_levels *at, 
     for (int k = 1; k < nodes; k++) {
         const int to = tt_mod(at->node + k, nodes), from = tt_mod(at->node - k, nodes);
 
-        for (int place = at->local; place < tt_on_node(at, to); place += at->here)
-            tt_send(p, tt_rank_at(at, to, place), src, n);
+        for (int i = 0, rank; (rank = tt_counted_on(at, to, at->local, i)) >= 0; i++)
+            tt_send(p, rank, src, n);
         tt_recv(p, at->rail[from], tt_operand_of(&o, from), n);
     }
     return o;

@@ -17,9 +17,14 @@ struct tt_levels {
 int tt_levels_find(struct tt_levels *at, const struct tt_plan *p, const struct tt_shape *s); /* 0 or ENOMEM */
 void tt_levels_end(struct tt_levels *at);
 
-/* Ranks on a node; and the rank at a place there, or at that place modulo how many there are. */
+/* Ranks on a node; and the rank in a place of it. */
 int tt_on_node(const struct tt_levels *at, int node);
-int tt_rank_at(const struct tt_levels *at, int node, int local);
+int tt_rank_at(const struct tt_levels *at, int node, int place);
+
+/* The counterpart of a rank on another node is who has its place there; where that node has fewer ranks, they take
+ * turns, those from each node beginning elsewhere. Of the ranks on `node` whose counterpart on this one is who has that
+ * place, number i; -1 after the last. */
+int tt_counted_on(const struct tt_levels *at, int node, int place, int i);
 
 /* Scopes of the ranks of this node, and of this rank's rail: false, and nothing entered, if it is on none. */
 void tt_enter_node(struct tt_plan *p, const struct tt_levels *at);
@@ -42,10 +47,9 @@ struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, i
 void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners);
 
 /* ---- a node meets all others ----
- * The counterpart of a rank on another node is who has its place there; where that node has fewer ranks, they take turns.
- * Each has n elements of src sent by its counterparts on all other nodes: so each node sends them to every other as
- * often as that has ranks, all sharing in it. What node i sends goes to arrived + i n, but the nodes behind this one's own
- * a place further down. The operands are own and these. */
+ * Each rank has n elements of src sent by its counterparts on all other nodes: so each node sends them to every other as
+ * often as that has ranks, all sharing in it. What arrives goes to arrived, which has room for N - 1 times n; the
+ * operands are this node's own and these. */
 struct tt_operands tt_show_nodes(struct tt_plan *p, const struct tt_levels *at, struct tt_loc src, int64_t n,
                                  struct tt_loc arrived);
 

@@ -24,39 +24,32 @@ static struct tt_loc sums_of(const struct work *w, const struct tt_segment *g)
     return w->sums[g->number % 2];
 }
 
-/* Those parts of a rank's block, and where they begin in SEND; and of the sums on its node, one behind the other. */
+/* A block that a rank of this node collects: of the segment, where it begins in SEND; and of the sums, one behind the
+ * other. */
 struct piece {
     int rank;
     int64_t at, n, position;
-    int k, place; /* the rank is in this place of the k-th node from this one */
+    int k, i; /* the i-th of the k-th node from this one */
 };
 
-/* Turns to the next block that the rank in place `holder` of this node collects; the own one, of place holder, is the
- * first. Begins at {.place = holder - here}. False after the last. */
-static bool next_piece(const struct work *w, const struct tt_segment *g, struct piece *x)
+/* Turns to the next block that the rank in place `holder` of this node collects, its own being the first. Begins at
+ * {.i = -1}. False after the last. */
+static bool next_piece(const struct work *w, int holder, const struct tt_segment *g, struct piece *x)
 {
-    const int nodes = w->at.nodes->n, holder = (x->place + w->at.here) % w->at.here;
+    const int nodes = w->at.nodes->n;
     int64_t block;
 
     x->position += x->n;
-    x->place += w->at.here;
-    while (x->k < nodes && x->place >= tt_on_node(&w->at, tt_mod(w->at.node + x->k, nodes))) {
-        x->k++;
-        x->place = holder;
-    }
-    if (x->k == nodes)
+    x->i++;
+    while ((x->rank = tt_counted_on(&w->at, tt_mod(w->at.node + x->k, nodes), holder, x->i)) < 0 && ++x->k < nodes)
+        x->i = 0;
+    if (x->rank < 0)
         return false;
-    x->rank = tt_rank_at(&w->at, tt_mod(w->at.node + x->k, nodes), x->place);
     block = tt_block(w->s, x->rank);
     x->at = tt_cut(block, w->pipe.parts, g->from);
     x->n = tt_cut(block, w->pipe.parts, g->to) - x->at;
     x->at += tt_offset(w->s, x->rank);
     return true;
-}
-
-static struct piece before(const struct work *w, int holder)
-{
-    return (struct piece){.place = holder - w->at.here};
 }
 
 /* What this node's ranks have for the blocks that each of them collects, to it. */
@@ -65,18 +58,18 @@ static void post_within(struct tt_plan *p, struct work *w, const struct tt_segme
     const struct tt_levels *at = &w->at;
 
     w->within = (struct tt_operands){at->local, at->here, sums_of(w, g), w->arrived_within, 0};
-    for (struct piece x = before(w, at->local); at->here > 1 && next_piece(w, g, &x);) {
+    for (struct piece x = {.i = -1}; at->here > 1 && next_piece(w, at->local, g, &x);) {
         tt_copy(p, tt_plus(sums_of(w, g), x.position), tt_at(SEND, x.at), x.n);
         w->within.n += x.n;
     }
     for (int k = 1; k < at->here; k++) {
-        const int to_place = tt_mod(at->local + k, at->here), from_place = tt_mod(at->local - k, at->here);
-        const struct tt_loc operand = tt_operand_of(&w->within, from_place);
+        const int to = tt_mod(at->local + k, at->here), from = tt_mod(at->local - k, at->here);
+        const struct tt_loc operand = tt_operand_of(&w->within, from);
 
-        for (struct piece x = before(w, to_place); next_piece(w, g, &x);)
-            tt_send(p, tt_rank_at(at, at->node, to_place), tt_at(SEND, x.at), x.n);
-        for (struct piece x = before(w, at->local); next_piece(w, g, &x);)
-            tt_recv(p, tt_rank_at(at, at->node, from_place), tt_plus(operand, x.position), x.n);
+        for (struct piece x = {.i = -1}; next_piece(w, to, g, &x);)
+            tt_send(p, tt_rank_at(at, at->node, to), tt_at(SEND, x.at), x.n);
+        for (struct piece x = {.i = -1}; next_piece(w, at->local, g, &x);)
+            tt_recv(p, tt_rank_at(at, at->node, from), tt_plus(operand, x.position), x.n);
     }
 }
 
@@ -85,9 +78,9 @@ static void post_across(struct tt_plan *p, struct work *w, const struct tt_segme
 {
     const struct tt_levels *at = &w->at;
     const int nodes = at->nodes->n;
-    struct piece x = before(w, at->local);
+    struct piece x = {.i = -1};
 
-    while (next_piece(w, g, &x)) {
+    while (next_piece(w, at->local, g, &x)) {
         const struct tt_loc sum = at->here > 1 ? tt_plus(sums_of(w, g), x.position) : tt_at(SEND, x.at);
 
         if (x.k == 0)
@@ -120,10 +113,10 @@ static void settle(struct tt_plan *p, void *with, int stage, const struct tt_seg
 /* The most elements that this rank has of a segment's sums. */
 static int64_t most_sums(const struct work *w)
 {
-    struct piece x = before(w, w->at.local);
+    struct piece x = {.i = -1};
     int64_t most = 0;
 
-    while (next_piece(w, &(struct tt_segment){0, 0, w->pipe.parts}, &x))
+    while (next_piece(w, w->at.local, &(struct tt_segment){0, 0, w->pipe.parts}, &x))
         most += tt_pipeline_most(&w->pipe, x.n);
     return most;
 }
