@@ -43,7 +43,7 @@ static void post_within(struct tt_plan *p, struct work *w, int stage, const stru
     if (stage == WITHIN_IN)
         w->within = tt_hand_in(p, tt_at(SEND, g->at), g->n, w->at.rails, w->arrived_within);
     else
-        tt_hand_out(p, tt_at(RECV, g->at), g->n, w->at.rails);
+        tt_hand_out(p, tt_at(RECV, g->at), g->n, w->at.rails, -1);
     tt_leave(p);
 }
 
@@ -54,7 +54,7 @@ static void post_across(struct tt_plan *p, struct work *w, int stage, const stru
     if (stage == ACROSS_IN)
         w->across = tt_hand_in(p, g->have, g->slice, tt_size(p), w->arrived_across);
     else
-        tt_hand_out(p, g->sum, g->slice, tt_size(p));
+        tt_hand_out(p, g->sum, g->slice, tt_size(p), -1);
     tt_leave(p);
 }
 
@@ -71,7 +71,7 @@ static void settle(struct tt_plan *p, void *with, int stage, const struct tt_seg
     const struct work *w = with;
     const struct segment segment = segment_of(w, g);
 
-    if (w->at.local >= w->at.rails)
+    if (!tt_on_rail(&w->at))
         return;
     if (stage == WITHIN_IN)
         tt_fold_operands(p, &w->within, segment.sum);

@@ -35,7 +35,7 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     tt_fold_operands(p, &o, sum);
     add_across(p, &at, at.here > 1 ? sum : o.own, sum, o.n);
     tt_enter_node(p, &at);
-    tt_hand_out(p, tt_at(RECV, 0), s->count, at.rails);
+    tt_hand_out(p, tt_at(RECV, 0), s->count, at.rails, -1);
     tt_leave(p);
     tt_levels_end(&at);
     return 0;

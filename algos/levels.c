@@ -7,10 +7,12 @@
 
 /* ---- where this rank is ---- */
 
-/* The place, on a node of so many ranks, of the counterpart of who has a place of node `from`. */
-static int turn(int place, int from, int ranks)
+/* Of who has a place of node `from`, on another. */
+static int counterpart(const struct tt_levels *at, int place, int from, int node)
 {
-    return (place + place / ranks * from) % ranks;
+    const int ranks = tt_on_node(at, node);
+
+    return tt_rank_at(at, node, (place + place / ranks * from) % ranks);
 }
 
 int tt_levels_find(struct tt_levels *at, const struct tt_plan *p, const struct tt_shape *s)
@@ -18,15 +20,14 @@ int tt_levels_find(struct tt_levels *at, const struct tt_plan *p, const struct t
     const struct tt_nodes *nodes = s->nodes;
 
     *at = (struct tt_levels){.nodes = nodes, .node = nodes->of[tt_rank(p)], .rails = s->size};
-    at->rail = malloc((size_t)nodes->n * sizeof *at->rail);
+    at->rail = malloc(2 * (size_t)nodes->n * sizeof *at->rail);
     if (!at->rail)
         return ENOMEM;
     at->here = tt_on_node(at, at->node);
-    while (tt_rank_at(at, at->node, at->local) != tt_rank(p))
-        at->local++;
+    at->local = tt_place_of(at, tt_rank(p));
     for (int i = 0; i < nodes->n; i++) {
         at->rails = tt_on_node(at, i) < at->rails ? tt_on_node(at, i) : at->rails;
-        at->rail[i] = tt_rank_at(at, i, turn(at->local, at->node, tt_on_node(at, i)));
+        at->rail[i] = at->rail[i + nodes->n] = counterpart(at, at->local, at->node, i);
     }
     return 0;
 }
@@ -46,6 +47,20 @@ int tt_rank_at(const struct tt_levels *at, int node, int place)
     return at->nodes->ranks[at->nodes->first[node] + place];
 }
 
+int tt_place_of(const struct tt_levels *at, int rank)
+{
+    int place = 0;
+
+    while (tt_rank_at(at, at->nodes->of[rank], place) != rank)
+        place++;
+    return place;
+}
+
+int tt_counterpart_of(const struct tt_levels *at, int rank, int node)
+{
+    return counterpart(at, tt_place_of(at, rank), at->nodes->of[rank], node);
+}
+
 int tt_counted_on(const struct tt_levels *at, int node, int place, int i)
 {
     const int theirs = i * at->here + tt_mod(place - i * node, at->here);
@@ -61,11 +76,30 @@ void tt_enter_node(struct tt_plan *p, const struct tt_levels *at)
 
 bool tt_enter_rail(struct tt_plan *p, const struct tt_levels *at)
 {
-    return at->local < at->rails &&
-           tt_enter(p, &(struct tt_scope){at->rail, at->nodes->n, tt_at(SEND, 0), tt_at(RECV, 0)});
+    return tt_on_rail(at) && tt_enter(p, &(struct tt_scope){at->rail, at->nodes->n, tt_at(SEND, 0), tt_at(RECV, 0)});
+}
+
+bool tt_enter_rail_without(struct tt_plan *p, const struct tt_levels *at, int node)
+{
+    return tt_on_rail(at) && tt_enter(p, &(struct tt_scope){at->rail + node + 1, at->nodes->n - 1, tt_at(SEND, 0),
+                                                            tt_at(RECV, 0)});
 }
 
 /* ---- everybody meets everybody ---- */
+
+int tt_enter_others(struct tt_plan *p, int but)
+{
+    const int size = tt_size(p);
+    int *ranks = malloc((size_t)size * sizeof *ranks);
+
+    if (!ranks)
+        return ENOMEM;
+    for (int i = 0; i < size - 1; i++)
+        ranks[i] = tt_mod(but + 1 + i, size);
+    tt_enter(p, &(struct tt_scope){ranks, size - 1, tt_at(SEND, 0), tt_at(RECV, 0)});
+    free(ranks);
+    return 0;
+}
 
 static int64_t length(int64_t n, int owners, int i)
 {
@@ -86,15 +120,17 @@ struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, i
     return o;
 }
 
-void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners)
+void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, int has_all)
 {
     const int size = tt_size(p), rank = tt_rank(p);
 
     for (int k = 1; k < size; k++) {
         const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
 
-        tt_send(p, to, tt_plus(base, tt_cut(n, owners, rank)), length(n, owners, rank));
-        tt_recv(p, from, tt_plus(base, tt_cut(n, owners, from)), length(n, owners, from));
+        if (to != has_all)
+            tt_send(p, to, tt_plus(base, tt_cut(n, owners, rank)), length(n, owners, rank));
+        if (rank != has_all)
+            tt_recv(p, from, tt_plus(base, tt_cut(n, owners, from)), length(n, owners, from));
     }
 }
 

@@ -12,7 +12,7 @@ struct tt_levels {
     int node, local; /* this rank's node, and its place on it */
     int here;        /* ranks on this node */
     int rails;       /* ranks on the smallest node: rail j is the j-th ranks of all nodes */
-    int *rail;       /* this rank's counterparts on all nodes: its rail, if local < rails */
+    int *rail;       /* this rank's counterparts on all nodes, twice over: its rail, if local < rails */
 };
 int tt_levels_find(struct tt_levels *at, const struct tt_plan *p, const struct tt_shape *s); /* 0 or ENOMEM */
 void tt_levels_end(struct tt_levels *at);
@@ -25,13 +25,26 @@ int tt_rank_at(const struct tt_levels *at, int node, int place);
  * turns, those from each node beginning elsewhere. Of the ranks on `node` whose counterpart on this one is who has that
  * place, number i; -1 after the last. */
 int tt_counted_on(const struct tt_levels *at, int node, int place, int i);
+int tt_counterpart_of(const struct tt_levels *at, int rank, int node);
 
-/* Scopes of the ranks of this node, and of this rank's rail: false, and nothing entered, if it is on none. */
+/* Where a rank is; and whether this one is on a rail. */
+int tt_place_of(const struct tt_levels *at, int rank);
+static inline bool tt_on_rail(const struct tt_levels *at)
+{
+    return at->local < at->rails;
+}
+
+/* Scopes of the ranks of this node; of this rank's rail; and of the rail without a node, beginning behind that. False,
+ * and nothing entered, if this rank is none of them. */
 void tt_enter_node(struct tt_plan *p, const struct tt_levels *at);
 bool tt_enter_rail(struct tt_plan *p, const struct tt_levels *at);
+bool tt_enter_rail_without(struct tt_plan *p, const struct tt_levels *at, int node);
 
 /* ---- everybody meets everybody, in the scope in force ----
  * Messages only: the caller fences. */
+
+/* A scope of all ranks but one, beginning behind that: 0, having entered it unless this rank is that one; or ENOMEM. */
+int tt_enter_others(struct tt_plan *p, int but);
 
 /* All n elements of every rank, from src, to all others. What reaches this one goes to arrived, which has room for size
  * - 1 times n; the operands are its own and these. */
@@ -43,8 +56,8 @@ struct tt_operands tt_show_all(struct tt_plan *p, struct tt_loc src, int64_t n, 
  * operands are its own part and these. */
 struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, struct tt_loc arrived);
 
-/* Part i, in its place from base on, from rank i to all others. */
-void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners);
+/* Part i, in its place from base on, from rank i to all others but one that has them all (-1: nobody has). */
+void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, int has_all);
 
 /* ---- a node meets all others ----
  * Each rank has n elements of src sent by its counterparts on all other nodes: so each node sends them to every other as
