@@ -13,25 +13,16 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
     for (int bit = 1; bit < size; bit *= 2) {
         const int peer = rank ^ bit;
-        const bool upper = rank & bit, needed = rank + 2 * bit < size;
+        const bool upper = rank & bit;
         const bool first = upper && !(rank & (bit - 1)); /* nothing has come from below before */
         const struct tt_loc arrived = first && !s->inplace ? result : aside;
 
         if (peer >= size)
             continue;
-        if (!upper || rank + bit < size)
-            tt_send(p, peer, all, s->count);
-        if (upper || needed)
-            tt_recv(p, peer, arrived, s->count);
-        tt_fence(p);
+        tt_group_exchange(p, bit, all, arrived, s->count);
         if (upper && !first)
             tt_reduce(p, result, arrived, result, s->count);
-        if (needed) {
-            const struct tt_loc room = all.buf == TMP ? all : tt_tmp(p, s->count);
-
-            tt_reduce(p, room, upper ? arrived : all, upper ? all : arrived, s->count);
-            all = room;
-        }
+        all = tt_group_merge(p, bit, all, arrived, s->count);
         tt_fence(p);
         if (first)
             tt_copy(p, result, arrived, s->count);

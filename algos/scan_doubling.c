@@ -16,25 +16,15 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
     for (int bit = 1; bit < size; bit *= 2) {
         const int peer = rank ^ bit;
-        const bool upper = rank & bit, needed = rank + 2 * bit < size, alike = (rank & (2 * bit - 1)) == 2 * bit - 1;
+        const bool upper = rank & bit, alike = (rank & (2 * bit - 1)) == 2 * bit - 1;
 
         if (peer >= size)
             continue;
-        if (!upper || rank + bit < size)
-            tt_send(p, peer, all, s->count);
-        if (upper || needed)
-            tt_recv(p, peer, arrived, s->count);
-        tt_fence(p);
+        tt_group_exchange(p, bit, all, arrived, s->count);
         if (upper)
             tt_reduce(p, result, arrived, own, s->count);
         own = upper ? result : own;
-        if (needed && !alike) {
-            const struct tt_loc room = all.buf == TMP ? all : tt_tmp(p, s->count);
-
-            tt_reduce(p, room, upper ? arrived : all, upper ? all : arrived, s->count);
-            all = room;
-        }
-        all = alike ? own : all;
+        all = alike ? own : tt_group_merge(p, bit, all, arrived, s->count);
         tt_fence(p);
     }
     tt_copy(p, result, own, s->count);
