@@ -133,14 +133,6 @@ static inline double tt_parts_bytes(const struct tt_shape *s, int parts, int fir
     return tt_bytes(s, tt_part(s, parts, first));
 }
 
-/* Of the last so many, which are the shortest, but no less than one element. */
-static inline double tt_last_parts_bytes(const struct tt_shape *s, int parts, int last)
-{
-    const int64_t n = tt_part(s, parts, parts) - tt_part(s, parts, parts - last);
-
-    return tt_bytes(s, n > 0 ? n : tt_part(s, parts, 1));
-}
-
 /* Bytes of a block; of the average one, rounded up. */
 double tt_block_bytes(const struct tt_shape *s);
 
@@ -152,9 +144,18 @@ struct tt_ready {
 /* The pairs fold, n bytes, and add. */
 struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add);
 
-/* All exchange, or merge, by these fares: so many bytes for pairs, and for the others. Who has to wait waits. */
-void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fares fares[TT_FOLD_CLASSES], double pairs,
-                  double singles, bool add);
+/* What a step sends, in bytes: who stands for a pair, the others, and all on average. */
+struct tt_sent {
+    double pairs, singles, mean;
+};
+
+/* All exchange, or merge, by these fares. Who has to wait waits. */
+void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fares fares[TT_FOLD_CLASSES],
+                  struct tt_sent n, bool add);
+
+/* So many parts of a scope of so many: of blocks, those of pairs have two. by_place: with the parts of one's own number,
+ * else with whatever parts, so that any may be the longest. */
+struct tt_sent tt_parts_sent(const struct tt_shape *s, int size, int parts, bool by_place);
 
 /* When those that sat out have the n bytes that they are handed, and all others are done. */
 double tt_unfold_cost(const struct tt_ready *t, const struct tt_net *net, double n);
