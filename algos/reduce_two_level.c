@@ -147,7 +147,7 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     if (error)
         return error;
     w.home = s->nodes->of[s->root];
-    w.place = tt_place_of(&w.at, s->root);
+    w.place = tt_level_place(&w.at, s->root);
     for (int lane = 0; lane < w.pipe.lanes; lane++) {
         const int64_t slice = tt_pipeline_most(&w.pipe, s->count) / w.at.rails + 1;
 
