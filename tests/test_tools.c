@@ -584,7 +584,7 @@ START_TEST(rules_and_pins_decide_and_are_named)
     expect_status(0, "TUTTI_RULES=%s/rules @ explain allreduce --bytes 8 --non-commutative", scratch);
     expect_said("* tree");
     expect_status(0, "TUTTI_RULES=%s/rules @ explain allreduce --bytes 2M", scratch);
-    expect_said("(default: ");
+    expect_said("(model: ");
     expect_status(0, "TUTTI_RULES=%s/rules TUTTI_ALLREDUCE='ring:4;doubling:5-' @ explain allreduce --bytes 8", scratch);
     expect_said("* would run (TUTTI_ALLREDUCE, 5-)");
     expect_status(0, "TUTTI_RULES=%s/rules TUTTI_ALLREDUCE=ring @ explain allreduce --bytes 8 --non-commutative", scratch);
