@@ -123,6 +123,9 @@ void tt_leave(struct tt_plan *p);
  * tree rooted at 0 of this scope. SEND and RECV stay. */
 void tt_enter_rotated(struct tt_plan *p, int first);
 
+/* The same without the first: false, and nothing entered, on that one. */
+bool tt_enter_others(struct tt_plan *p, int first);
+
 /* ---- arithmetic ---- */
 static inline struct tt_loc tt_at(enum tt_buf buf, int64_t at)
 {
@@ -181,12 +184,17 @@ enum tt_needs {
 };
 
 /* ---- what it costs ----
- * In the textbooks' terms: a message of n bytes takes alpha + n beta, reducing n bytes takes gamma n, and a rank takes
- * a little time, overhead, for each message it sends. Where many messages are under way at once they share links, so
- * beta is stated for a pattern: all ranks send at once, each n bytes, and it is the slowest one's. Seconds, and seconds
- * per byte. */
+ * In the textbooks' terms: a message of n bytes takes alpha + n beta, reducing n bytes takes gamma n, and a rank takes a
+ * little time, overhead, for each message it sends. Where many messages are under way at once they share links, so a
+ * fare is stated for a pattern: who sends to whom at once, n bytes each. It is the slowest one's, of those that stay
+ * within a node and of those that cross the network apart, since either may be: see tt_takes in costs.h, where the
+ * arithmetic of the formulas is. Seconds, and seconds per byte. */
 struct tt_fare {
     double alpha, beta;
+};
+struct tt_fares {
+    struct tt_fare near, far; /* within nodes, across the network; zero where no message does */
+    double crossing;          /* how much of the messages is across: 0 to 1 */
 };
 
 /* Ranks are told apart by up to so many bits. */
@@ -194,18 +202,28 @@ enum { TT_MAX_BITS = 24 };
 
 /* The links between the ranks of a scope, as the closed forms see them. A formula reads at most O(log p) of it. */
 struct tt_net {
-    int size;                          /* p */
-    struct tt_fare shift[TT_MAX_BITS]; /* every rank sends to the rank 2^k further on, around */
-    struct tt_fare swap[TT_MAX_BITS];  /* every rank exchanges with the rank whose number differs in bit k */
-    struct tt_fare tree[TT_MAX_BITS];  /* every multiple of 2^(k+1) sends to the rank 2^k further on */
-    struct tt_fare all;                /* every rank sends n bytes to every other: beta n for all of them together */
-    struct tt_fare one;                /* every rank but one sends n bytes to that one, or it to all: likewise */
-    double gamma;                      /* to reduce a byte, two operands into one */
-    double copy;                       /* to copy a byte */
-    double launch;                     /* to start a reduction or a copy; 0 for the host's */
-    double overhead;                   /* of a message, at its sender */
-    const struct tt_net *within;       /* two levels: the ranks of the largest node; NULL where there is one node */
-    const struct tt_net *across;       /* one rank of each node, as many at a time as the smallest node has ranks */
+    int size;                            /* p */
+    struct tt_fares shift[TT_MAX_BITS];  /* every rank sends to the rank 2^k further on, around */
+    struct tt_fares both;                /* every rank sends to the next and to the one before, around */
+    struct tt_fares swap[TT_MAX_BITS];   /* every rank exchanges with the rank, if any, whose number differs in bit k */
+    struct tt_fares fold;                /* the ranks that sit out in folding (pieces.h) send to their partners */
+    struct tt_fares folded[TT_MAX_BITS]; /* as swap, of those that stay, by their numbers in the folded scope */
+    struct tt_fares tree[TT_MAX_BITS];   /* every multiple of 2^(k+1) sends to the rank 2^k further on */
+    struct tt_fares merge[TT_MAX_BITS];  /* of the groups that merge at level k (pieces.h) one's first rank sends to the
+                                            other's */
+    struct tt_fares halves[TT_MAX_BITS]; /* of those that stay, 2^k to 2^(k+1) - 1 send to those 2^k below */
+    struct tt_fares reverse;             /* who stays sends to whose number has its binary digits in reverse */
+    struct tt_fares alone;               /* one message, nothing else being under way */
+    struct tt_fares pair;                /* ranks r and k - r (modulo p) exchange: on average over k */
+    struct tt_fares all;                 /* every rank sends n bytes to every other: beta n for all of them together */
+    const struct tt_fares *one;          /* by node of a root: every other rank sends n bytes to it, or it to them: likewise */
+    const int *node;                     /* of each rank */
+    double gamma;                        /* to reduce a byte, two operands into one */
+    double copy;                         /* to copy a byte */
+    double launch;                       /* to start a reduction or a copy; 0 for the host's */
+    double overhead;                     /* of a message, at its sender */
+    const struct tt_net *within;         /* two levels: the ranks of the largest node; NULL where there is one node */
+    const struct tt_net *across;         /* one rank of each node, as many at a time as the smallest node has ranks */
 };
 
 /* Who carries out a call: we do, by the plan that build writes, or somebody else's library. */

@@ -4,7 +4,7 @@
  * with the blocks shifted to the front and rotated at the end; here each is received where it belongs, and a run that
  * wraps from the last block to the first travels as two messages, which is cheaper than moving all blocks.
  * ceil(log2 p) alpha + (p-1)/p n beta, where n is all blocks together. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 /* Where n blocks from first on lie, as two runs: up to the last block, and on from block 0. */
 struct run {
@@ -38,6 +38,21 @@ int tt_allgather_bruck(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+double tt_allgather_bruck_cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const int p = net->size;
+    const double n = tt_block_bytes(s);
+    double t = p == 1 ? tt_copies(net, n) : 0;
+
+    for (int k = 0; 1 << k < p; k++) {
+        const int blocks = 2 << k < p ? 1 << k : p - (1 << k);
+
+        t += tt_larger(k == 0 ? tt_copies(net, n) : 0, tt_takes(net, &net->shift[k], n * blocks));
+    }
+    return t;
+}
+
 TT_ALGORITHM(allgather, bruck,
              .summary = "runs that double, sent 2^k ranks down: ceil(log2 p) alpha + (p-1)/p n beta, for any p",
-             .build = tt_allgather_bruck);
+             .build = tt_allgather_bruck,
+             .cost = tt_allgather_bruck_cost);

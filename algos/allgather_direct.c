@@ -3,7 +3,7 @@
  * pair has a link of its own and messages are cheap, as between GPUs of one node. Each starts with the next rank
  * up, so that the senders do not all fall upon one receiver. alpha where messages to different
  * ranks start together, (p-1) alpha where they start one by one, + (p-1)/p n beta; n is all blocks together. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 int tt_allgather_direct(struct tt_plan *p, const struct tt_shape *s)
 {
@@ -19,6 +19,28 @@ int tt_allgather_direct(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double port(const struct tt_net *net, const struct tt_fare *f, double n, int messages)
+{
+    const double full = net->overhead + n * f->beta, posting = messages * net->overhead + n * f->beta / messages;
+
+    return f->beta > 0 || f->alpha > 0 ? f->alpha + tt_larger(full, posting) : 0;
+}
+
+double tt_everybody_cost(const struct tt_net *net, double n, int messages)
+{
+    if (n == 0 || net->size == 1)
+        return 0;
+    return tt_larger(port(net, &net->all.near, n, messages), port(net, &net->all.far, n, messages));
+}
+
+double tt_allgather_direct_cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_block_bytes(s);
+
+    return tt_larger(tt_copies(net, n), tt_everybody_cost(net, n, net->size - 1));
+}
+
 TT_ALGORITHM(allgather, direct,
              .summary = "each sends its block to all at once: one round of p-1 messages, (p-1)/p n beta",
-             .build = tt_allgather_direct);
+             .build = tt_allgather_direct,
+             .cost = tt_allgather_direct_cost);

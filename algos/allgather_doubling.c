@@ -3,7 +3,7 @@
  * first, so that it is always one contiguous run. The choice for short and middling blocks on a power of two of
  * ranks, where it has the fewest steps and the fewest bytes at once; on other numbers of ranks folding (pieces.h) adds
  * 2 alpha + (p+1)/p n beta, and Bruck's is better. log2(p) alpha + (p-1)/p n beta, where n is all blocks together. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 void tt_double(struct tt_plan *p, const struct tt_shape *s, enum tt_order order, int part)
 {
@@ -47,6 +47,24 @@ int tt_allgather_doubling(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+double tt_double_cost(const struct tt_shape *s, const struct tt_net *net, enum tt_order order)
+{
+    const int size = tt_pow2_below(net->size);
+    double t = 0;
+
+    for (int have = 1; have < size; have *= 2)
+        t += tt_takes(net, &net->folded[tt_steps(tt_partner_bit(order, size, have))], tt_parts_bytes(s, size, have));
+    return t;
+}
+
+double tt_allgather_doubling_cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_block_bytes(s), first = tt_fold_cost(net, n);
+
+    return tt_larger(tt_copies(net, n), first) + tt_double_cost(s, net, TT_FAR_FIRST) + tt_fold_cost(net, n * net->size);
+}
+
 TT_ALGORITHM(allgather, doubling,
              .summary = "partners exchange all they have: log2(p) alpha + (p-1)/p n beta; best on a power of two",
-             .build = tt_allgather_doubling);
+             .build = tt_allgather_doubling,
+             .cost = tt_allgather_doubling_cost);

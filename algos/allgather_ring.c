@@ -2,7 +2,7 @@
 /* Ring allgather: p-1 steps, in each of which every rank passes on the block it received last. Each rank talks to two
  * neighbours only and receives each block once: the choice for long blocks.
  * (p-1) alpha + (p-1)/p n beta, where n is all blocks together; latency grows with p. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 int tt_allgather_ring(struct tt_plan *p, const struct tt_shape *s)
 {
@@ -20,6 +20,14 @@ int tt_allgather_ring(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+double tt_allgather_ring_cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_block_bytes(s), step = tt_takes(net, &net->shift[0], n);
+
+    return net->size == 1 ? tt_copies(net, n) : tt_larger(tt_copies(net, n), step) + (net->size - 2) * step;
+}
+
 TT_ALGORITHM(allgather, ring,
              .summary = "blocks go round once: (p-1) alpha + (p-1)/p n beta; bandwidth optimal",
-             .build = tt_allgather_ring);
+             .build = tt_allgather_ring,
+             .cost = tt_allgather_ring_cost);

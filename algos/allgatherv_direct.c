@@ -3,8 +3,9 @@
  * block that is longer than its own, and none passes anything on: the choice where few ranks have nearly all of the
  * data, or every pair has a link of its own. alpha to (p-1) alpha + n beta at the receiver, (p-1) m beta at the sender
  * of the longest block, m; n is all blocks together. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 TT_ALGORITHM(allgatherv, direct,
              .summary = "each sends its block to all at once: one round of p-1 messages, (p-1) times the longest",
-             .build = tt_allgather_direct);
+             .build = tt_allgather_direct,
+             .cost = tt_allgather_direct_cost);

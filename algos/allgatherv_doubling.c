@@ -2,8 +2,9 @@
 /* Recursive doubling allgatherv: partners exchange all that they have, as in allgather_doubling.c. On a power of two of
  * ranks the long block travels in as few messages as can be: the choice for middling blocks there.
  * log2(p) alpha + n beta, where n is all blocks together; other numbers of ranks fold, which adds 2 alpha + n beta. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 TT_ALGORITHM(allgatherv, doubling,
              .summary = "partners exchange all they have: log2(p) alpha + n beta; best on a power of two",
-             .build = tt_allgather_doubling);
+             .build = tt_allgather_doubling,
+             .cost = tt_allgather_doubling_cost);

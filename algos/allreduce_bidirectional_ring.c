@@ -3,7 +3,7 @@
  * directions, each as allreduce_ring.c describes. A link that carries both directions at full speed (NVLink,
  * most networks) is used both ways, which one ring alone never does: twice the bandwidth for long vectors.
  * 2(p-1) alpha + (p-1)/p n beta + (p-1)/p n gamma; twice the messages of one ring. */
-#include "algos/algos.h"
+#include "algos/costs.h"
 
 /* One ring over n elements from at on. direction is +1 to pass blocks to the next rank, -1 to the one before. */
 static void ring(struct tt_plan *p, int64_t at, int64_t n, int direction)
@@ -42,7 +42,19 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const int p = net->size, steps = p - 1;
+    const int64_t half = tt_cut(s->count, 2, 1);
+    const double n = tt_bytes(s, tt_cut(half, p, 1)), adds = tt_adds(net, n);
+
+    if (p == 1)
+        return tt_copies(net, 2 * n);
+    return tt_rounds(net, &net->both, n, 2 * steps, half < p ? half : 2 * p) + steps * adds * (s->count > 1 ? 2 : 1);
+}
+
 TT_ALGORITHM(allreduce, bidirectional_ring,
              .summary = "a ring each way over half the vector: 2(p-1) alpha + (p-1)/p n beta on full-duplex links",
              .needs = TT_COMMUTATIVE,
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -4,7 +4,7 @@
  * pair has a link of its own and messages are cheap (GPUs behind one NVSwitch, ranks of one node).
  * 2 alpha where messages to different ranks start together, 2(p-1) alpha where they start one by one,
  * + 2(p-1)/p n beta + (p-1)/p n gamma. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
@@ -23,7 +23,13 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    return tt_reduce_direct_cost(s, net) + tt_everybody_cost(net, tt_parts_bytes(s, net->size, 1), net->size - 1);
+}
+
 TT_ALGORITHM(allreduce, direct,
              .summary = "each reduces its slice, sends it to all: 2 rounds of p-1 messages, 2(p-1)/p n beta",
              .canonical = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

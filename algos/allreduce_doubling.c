@@ -4,7 +4,7 @@
  * the lower rank's operand stands to the left on both sides, so operands stay in rank order and every rank
  * computes the same expression. log2(p) (alpha + n beta + n gamma); if p is no power of two, folding (pieces.h)
  * adds 2 alpha + 2 n beta + n gamma. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 static void exchange(struct tt_plan *p, int64_t n)
 {
@@ -42,7 +42,18 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_bytes(s, s->count);
+    double t = tt_fold_reduce_cost(net, n) + tt_fold_cost(net, n);
+
+    for (int k = 0; 2 << k <= net->size; k++)
+        t += tt_takes(net, &net->folded[k], n) + tt_adds(net, n);
+    return net->size == 1 ? tt_copies(net, n) : t;
+}
+
 TT_ALGORITHM(allreduce, doubling,
              .summary = "partners exchange whole vectors: log2(p) (alpha + n beta + n gamma); fewest steps",
              .canonical = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -5,7 +5,7 @@
  * Neighbours are paired first, when messages are longest, which also keeps operands in rank order.
  * 2 log2(p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma; if p is no power of two, folding (pieces.h) adds
  * 2 alpha + 2 n beta + n gamma. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
@@ -22,7 +22,16 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_bytes(s, s->count);
+
+    return tt_fold_reduce_cost(net, n) + tt_halve_cost(s, net, TT_NEAR_FIRST) + tt_double_cost(s, net, TT_NEAR_FIRST) +
+           tt_fold_cost(net, n);
+}
+
 TT_ALGORITHM(allreduce, halving,
              .summary = "Rabenseifner: halving, then doubling: 2 log2(p) alpha + 2(p-1)/p n beta",
              .canonical = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

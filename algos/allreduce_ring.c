@@ -3,7 +3,7 @@
  * every rank adds its own part to the block that passes and hands it on, so that after p-1 steps rank r owns the
  * finished block r+1 (modulo p); in the second the finished blocks are passed on.
  * Bandwidth optimal: 2(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma; latency grows with p. */
-#include "algos/algos.h"
+#include "algos/costs.h"
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
@@ -35,7 +35,18 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const int p = net->size, steps = p - 1;
+    const double n = tt_parts_bytes(s, p, 1);
+
+    if (p == 1)
+        return tt_copies(net, n);
+    return tt_rounds(net, &net->shift[0], n, 2 * steps, s->count < p ? s->count : 2 * p) + steps * tt_adds(net, n);
+}
+
 TT_ALGORITHM(allreduce, ring,
              .summary = "blocks go round twice: 2(p-1) alpha + 2(p-1)/p n beta; bandwidth optimal",
              .needs = TT_COMMUTATIVE,
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -4,7 +4,7 @@
  * block travelling log2(p)/2 times and being copied as often: the choice for very short blocks. A block is copied
  * only to be packed: what arrives stays where it is until it is packed again or delivered.
  * ceil(log2 p) (alpha + n/2 beta), where n is all blocks of a rank together. */
-#include "algos/algos.h"
+#include "algos/costs.h"
 
 /* How many of the numbers below d have bit `step` set: the place of block d in the message of that step. */
 static int place(int d, int step)
@@ -53,6 +53,17 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_bytes(s, s->count), copy = tt_copies(net, n);
+    double t = net->size * copy;
+
+    for (int k = 0; 1 << k < net->size; k++)
+        t += place(net->size, k) * copy + tt_takes(net, &net->shift[k], n * place(net->size, k));
+    return t;
+}
+
 TT_ALGORITHM(alltoall, bruck,
              .summary = "blocks travel the bits of their distance: ceil(log2 p) (alpha + n/2 beta); for short blocks",
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -4,7 +4,7 @@
  * blocks. As the partners exchange, a block that arrives may take the place of the one that left, so in place
  * costs no copy of the whole buffer: each block waits aside until its exchange is over, and moves during the next.
  * p alpha + (p-1)/p n beta, where n is all blocks of a rank together. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 /* The steps of one round: all of those from k on, up to `end`, at the same time. Where a rank's partner of step k waits
  * aside in place, one behind the other. */
@@ -84,6 +84,25 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return tt_exchange_blocks(p, s, 1);
 }
 
+double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int at_once)
+{
+    const double n = tt_bytes(s, s->count), copy = tt_copies(net, n);
+    const int p = net->size, rounds = (p + at_once - 1) / at_once;
+    const double messages = (double)(p - 1) / rounds, o = net->overhead;
+    const double near = net->pair.near.alpha + messages * n * net->pair.near.beta;
+    const double far = net->pair.far.alpha + messages * n * net->pair.far.beta;
+
+    if (at_once == 1)
+        return p < 3 ? copy + (p - 1) * (o + 2 * tt_larger(near, far)) : p * (o + tt_larger(near, far));
+    return tt_larger(copy, rounds * (o + tt_larger(near, far)));
+}
+
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    return tt_exchange_cost(s, net, 1);
+}
+
 TT_ALGORITHM(alltoall, pairwise,
              .summary = "one partner at a time: p alpha + (p-1)/p n beta; each block travels once",
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -4,13 +4,19 @@
  * of nothing is no message, which its two ends both know. Every rank has one partner at a time: the choice for long
  * blocks. p alpha + n beta, where n is what the busiest rank has; a step takes as long as the longest exchange in it.
  * */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
     return tt_exchange_blocks(p, s, 1);
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    return tt_exchange_cost(s, net, 1);
+}
+
 TT_ALGORITHM(alltoallv, pairwise,
              .summary = "one partner at a time: p alpha + n beta; each block travels once",
-             .build = build);
+             .build = build,
+             .cost = cost);

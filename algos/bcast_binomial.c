@@ -2,7 +2,7 @@
 /* Binomial bcast: who has the vector sends it on, so the number who have it doubles in each step; the child with the
  * largest subtree is served first. The fewest steps there are: the choice for short vectors.
  * ceil(log2 p) (alpha + n beta). */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 void tt_bcast_binomial(struct tt_plan *p, int64_t n)
 {
@@ -26,6 +26,21 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+double tt_bcast_binomial_cost(const struct tt_net *net, double n)
+{
+    double t = 0;
+
+    for (int k = 0; 1 << k < net->size; k++)
+        t += tt_takes(net, &net->tree[k], n);
+    return t;
+}
+
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    return tt_bcast_binomial_cost(net, tt_bytes(s, s->count));
+}
+
 TT_ALGORITHM(bcast, binomial,
              .summary = "a tree of doubling: ceil(log2 p) (alpha + n beta); fewest steps",
-             .build = build);
+             .build = build,
+             .cost = cost);

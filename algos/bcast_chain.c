@@ -3,7 +3,7 @@
  * the one behind it. Once the chain is full every link is busy all the time and each rank sends the vector once: the
  * choice for very long vectors on few ranks. With m = n / segment: (p-2 + m) (alpha + segment beta); best when
  * segment is about sqrt(n alpha / ((p-2) beta)). */
-#include "algos/algos.h"
+#include "algos/costs.h"
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
@@ -26,7 +26,18 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const int64_t segment = s->segment < s->count ? s->segment : s->count;
+    const double n = tt_bytes(s, segment), segments = s->count > 0 ? tt_bytes(s, s->count) / n : 0;
+
+    const double hops = net->size - 1;
+
+    return hops == 0 || s->count == 0 ? 0 : (hops + segments - 1) * tt_chain_round(net, n, hops, segments, 1);
+}
+
 TT_ALGORITHM(bcast, chain,
              .summary = "segments down a chain, m of them: (p-2 + m) (alpha + n/m beta); for very long vectors",
              .segmented = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -4,7 +4,7 @@
  * twice the vector however many there are, where a tree has the root send it log2(p) times: the choice for long
  * vectors. The ring stops serving a rank at the blocks it had from the scatter, so each block arrives once and none at
  * the root. (log2(p) + p-1) alpha + 2(p-1)/p n beta. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 /* The n blocks from first on, to or from a peer. */
 static void send_blocks(struct tt_plan *p, int peer, int64_t n, int first, int blocks)
@@ -56,6 +56,17 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const int p = net->size;
+    double t = 0;
+
+    for (int k = 0; 1 << k < p; k++)
+        t += tt_takes(net, &net->tree[k], tt_parts_bytes(s, p, 2 << k < p ? 1 << k : p - (1 << k)));
+    return t + tt_rounds(net, &net->shift[0], tt_parts_bytes(s, p, 1), p - 1, s->count);
+}
+
 TT_ALGORITHM(bcast, scatter_allgather,
              .summary = "scatter down a tree, blocks round a ring: (log2(p) + p-1) alpha + 2(p-1)/p n beta",
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -3,7 +3,7 @@
  * result begins with the first sum that comes from below. In place that sum waits aside until the group's has been
  * added up, because the result takes the place of the rank's own part. Rank 0 has no result, and nothing is
  * written there. ceil(log2 p) (alpha + n beta + 2 n gamma). */
-#include "algos/algos.h"
+#include "algos/costs.h"
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
@@ -13,25 +13,16 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
     for (int bit = 1; bit < size; bit *= 2) {
         const int peer = rank ^ bit;
-        const bool upper = rank & bit, needed = rank + 2 * bit < size;
+        const bool upper = rank & bit;
         const bool first = upper && !(rank & (bit - 1)); /* nothing has come from below before */
         const struct tt_loc arrived = first && !s->inplace ? result : aside;
 
         if (peer >= size)
             continue;
-        if (!upper || rank + bit < size)
-            tt_send(p, peer, all, s->count);
-        if (upper || needed)
-            tt_recv(p, peer, arrived, s->count);
-        tt_fence(p);
+        tt_group_exchange(p, bit, all, arrived, s->count);
         if (upper && !first)
             tt_reduce(p, result, arrived, result, s->count);
-        if (needed) {
-            const struct tt_loc room = all.buf == TMP ? all : tt_tmp(p, s->count);
-
-            tt_reduce(p, room, upper ? arrived : all, upper ? all : arrived, s->count);
-            all = room;
-        }
+        all = tt_group_merge(p, bit, all, arrived, s->count);
         tt_fence(p);
         if (first)
             tt_copy(p, result, arrived, s->count);
@@ -40,7 +31,21 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_bytes(s, s->count);
+    double t = 0;
+
+    for (int k = 0; 1 << k < net->size; k++) {
+        const int sums = k == 0 ? 2 < net->size : 1 + (3 << k < net->size);
+
+        t += tt_takes(net, &net->swap[k], n) + sums * tt_adds(net, n);
+    }
+    return t;
+}
+
 TT_ALGORITHM(exscan, doubling,
              .summary = "groups merge in rank order: ceil(log2 p) (alpha + n beta + 2 n gamma); fewest steps",
              .canonical = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -3,7 +3,7 @@
  * has log2(p) messages to take instead of p-1: the choice for short blocks. The tree is rooted at the root, so subtrees
  * are contiguous but for the one that wraps from the last rank to the first: the root receives that one in two
  * messages, each straight to its place. ceil(log2 p) alpha + (p-1)/p n beta, where n is all blocks together. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 /* At the root, the blocks of child's subtree, straight into RECV, where rank 0 of the scope has block `root`. */
 static void recv_at_root(struct tt_plan *p, const struct tt_shape *s, int child)
@@ -53,6 +53,55 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+/* When a rank that has so many blocks to send to the rank whose child number k it is is over; free: when that rank's
+ * ports, within nodes and across, are. */
+static double arrive(const struct tt_net *net, int k, double ready, double n, double free[2])
+{
+    const bool far = net->tree[k].far.alpha > 0 || net->tree[k].far.beta > 0;
+    const struct tt_fare *f = far ? &net->tree[k].far : &net->tree[k].near;
+
+    free[far] = tt_larger(free[far], ready + net->overhead + f->alpha) + n * f->beta;
+    return free[far];
+}
+
+/* When a rank with a subtree of so many ranks has all of its blocks; full[k]: with one of 2^k. */
+static double complete(const struct tt_net *net, int ranks, double n, const double *full, double last)
+{
+    double free[2] = {0}, t = tt_copies(net, n);
+    bool arrived = false;
+
+    for (int k = 0; 1 << k < ranks; k++) {
+        const int rest = ranks - (1 << k), blocks = rest < 1 << k ? rest : 1 << k, top = tt_steps(ranks) - 1;
+
+        if (!arrived && k < top && last < full[k]) {
+            t = tt_larger(t, arrive(net, top, last, n * (ranks - (1 << top)), free));
+            arrived = true;
+        }
+        if (k < top || !arrived)
+            t = tt_larger(t, arrive(net, k, k < top ? full[k] : last, n * blocks, free));
+    }
+    return t;
+}
+
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_bytes(s, s->count);
+    double full[TT_MAX_BITS] = {0}, t = 0;
+
+    if (net->size == 1)
+        return tt_copies(net, n);
+    for (int k = 1; 1 << k < net->size; k++)
+        full[k] = complete(net, 1 << k, n, full, full[k - 1]);
+    for (int bit = 1, ranks = 0; bit <= net->size; bit *= 2) /* the subtrees that the last ranks are in, from within */
+        if (net->size & bit) {
+            ranks += bit;
+            t = ranks == bit ? (bit < net->size ? full[tt_steps(bit)] : complete(net, bit, n, full, full[tt_steps(bit) - 1]))
+                             : complete(net, ranks, n, full, t);
+        }
+    return t;
+}
+
 TT_ALGORITHM(gather, binomial,
              .summary = "subtrees collect their blocks: ceil(log2 p) alpha + (p-1)/p n beta",
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pieces of pieces.h that are no algorithm of their own: where parts begin, and folding. */
-#include "algos/pieces.h"
+/* The pieces of pieces.h that are no algorithm of their own: where parts begin, folding, and what scans share. */
+#include "algos/costs.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -105,6 +105,51 @@ void tt_unfold(struct tt_plan *p, const struct tt_fold *f, int64_t n)
         tt_send(p, f->partner, tt_at(RECV, 0), n);
     else
         tt_recv(p, f->partner, tt_at(RECV, 0), n);
+}
+
+/* Is there a rank in this one's place of the group above the one that two groups become? */
+static bool sum_is_needed(const struct tt_plan *p, int bit)
+{
+    return tt_rank(p) + 2 * bit < tt_size(p);
+}
+
+void tt_group_exchange(struct tt_plan *p, int bit, struct tt_loc all, struct tt_loc arrived, int64_t n)
+{
+    const int peer = tt_rank(p) ^ bit;
+    const bool upper = tt_rank(p) & bit;
+
+    if (!upper || tt_rank(p) + bit < tt_size(p))
+        tt_send(p, peer, all, n);
+    if (upper || sum_is_needed(p, bit))
+        tt_recv(p, peer, arrived, n);
+    tt_fence(p);
+}
+
+struct tt_loc tt_group_merge(struct tt_plan *p, int bit, struct tt_loc all, struct tt_loc arrived, int64_t n)
+{
+    const bool upper = tt_rank(p) & bit;
+    struct tt_loc room;
+
+    if (!sum_is_needed(p, bit))
+        return all;
+    room = all.buf == TMP ? all : tt_tmp(p, n);
+    tt_reduce(p, room, upper ? arrived : all, upper ? all : arrived, n);
+    return room;
+}
+
+double tt_fold_cost(const struct tt_net *net, double n)
+{
+    return tt_pow2_below(net->size) < net->size ? tt_takes(net, &net->fold, n) : 0;
+}
+
+double tt_fold_reduce_cost(const struct tt_net *net, double n)
+{
+    return tt_pow2_below(net->size) < net->size ? tt_takes(net, &net->fold, n) + tt_adds(net, n) : 0;
+}
+
+double tt_block_bytes(const struct tt_shape *s)
+{
+    return s->counts ? tt_bytes(s, tt_offset(s, s->size)) / s->size : tt_bytes(s, s->count);
 }
 
 int tt_unwrapped(const struct tt_plan *p, int root, int child)

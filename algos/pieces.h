@@ -77,15 +77,25 @@ int tt_folded_rank(int rank, int size);
  * As folding and then halving or doubling, near first, do it: the pairs first, then neighbouring parts, then
  * neighbouring twos of them, fours, and so on. So it is a function of the number of ranks alone, in rank order, and
  * balanced; and an algorithm that keeps to it, whatever the size, the root or the element's place, says .canonical,
- * which the prover holds it to. A scan or exscan folds the ranks it has for a rank as doubling does: to the left as many
- * of them as the largest power of two, to the right the rest in the same way. On powers of two the trees are the same.
+ * which the prover holds it to. A scan or exscan folds the ranks it has for a rank as doubling does: to the left as
+ * many of them as the largest power of two, to the right the rest in the same way. On powers of two the trees are the
+ * same.
  *
- * The groups that become one at a level: ranks first .. middle - 1, and middle .. end - 1, which may be none. At level 0
- * groups are ranks, from 1 on they are 1 << (level - 1) parts; at the last, 1 << level is the number of parts. */
+ * The groups that become one at a level: ranks first .. middle - 1, and middle .. end - 1, which may be none. At level
+ * 0 groups are ranks, from 1 on they are 1 << (level - 1) parts; at the last, 1 << level is the number of parts. */
 struct tt_merge {
     int first, middle, end;
 };
 struct tt_merge tt_merge_at(int part, int size, int level);
+
+/* ---- scans: groups of ranks that merge with their neighbours ----
+ * At `bit`, groups of so many ranks become groups of twice as many: rank and rank ^ bit, which must be a rank, stand in
+ * the same place of two of them. The sum of a group is needed only by ranks that have a rank in that place of the next
+ * one above them, however large. Exchange: who needs the other group's sum, or has it to its left, gets it into
+ * arrived; over when the fence is, that comes last. Merge: the sum of the two, if this rank needs it, and where it is.
+ */
+void tt_group_exchange(struct tt_plan *p, int bit, struct tt_loc all, struct tt_loc arrived, int64_t n);
+struct tt_loc tt_group_merge(struct tt_plan *p, int bit, struct tt_loc all, struct tt_loc arrived, int64_t n);
 
 /* ---- halving and doubling, in a scope of a power of two of ranks, over its tt_part()s ----
  * Partners are neighbours in the first exchange and furthest apart in the last, or the other way about. Near first

@@ -5,7 +5,7 @@
  * that do not commute right and gives every root the same result to the last bit. If p is no power of two, the first
  * step pairs up just so many ranks (pieces.h) that it takes no more steps, and that the order is everybody's.
  * ceil(log2 p) (alpha + n beta + n gamma). */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 /* Who holds the reduction of the ranks from first on, up to end. */
 static int holder(int first, int end, int root)
@@ -48,7 +48,23 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+double tt_reduce_binomial_cost(const struct tt_net *net, double n)
+{
+    const bool folds = tt_pow2_below(net->size) < net->size;
+    double t = 0;
+
+    for (int k = folds ? 0 : 1; 1 << k <= net->size; k++)
+        t += tt_takes(net, &net->merge[k], n) + tt_adds(net, n);
+    return net->size == 1 ? tt_copies(net, n) : t;
+}
+
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    return tt_reduce_binomial_cost(net, tt_bytes(s, s->count));
+}
+
 TT_ALGORITHM(reduce, binomial,
              .summary = "groups merge in rank order: ceil(log2 p) (alpha + n beta + n gamma); fewest steps",
              .canonical = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

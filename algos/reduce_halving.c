@@ -5,7 +5,7 @@
  * paired first, which keeps operands in rank order, and of a folded pair the root never sits out.
  * 2 log2(p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma; if p is no power of two, folding (pieces.h) adds
  * alpha + n beta + n gamma. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 static void gather(struct tt_plan *p, const struct tt_shape *s, int root, int part)
 {
@@ -39,7 +39,21 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const int size = tt_pow2_below(net->size);
+    double t = tt_fold_reduce_cost(net, tt_bytes(s, s->count)) + tt_halve_cost(s, net, TT_NEAR_FIRST);
+
+    for (int have = 1; have < size; have *= 2) {
+        const int bit = tt_partner_bit(TT_NEAR_FIRST, size, have);
+
+        t += tt_takes(net, &net->halves[tt_steps(bit)], tt_parts_bytes(s, size, have));
+    }
+    return t;
+}
+
 TT_ALGORITHM(reduce, halving,
              .summary = "Rabenseifner: reduce_scatter by halving, gather: 2 log2(p) alpha + 2(p-1)/p n beta",
              .canonical = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -4,7 +4,7 @@
  * every pair has a link of its own and messages are cheap, and for short blocks. alpha where messages to different
  * ranks start together, (p-1) alpha where they start one by one, + (p-1)/p n beta + (p-1)/p n gamma; n is all blocks
  * together. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 /* Where the fold of ranks first .. end - 1 is: in the place of the first of them, or of the second, as SEND cannot be
  * written. */
@@ -63,6 +63,16 @@ void tt_reduce_direct(struct tt_plan *p, const struct tt_shape *s, struct tt_loc
     tt_copy(p, dst, result, n);
 }
 
+double tt_reduce_direct_cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const int p = net->size;
+    const double n = tt_parts_bytes(s, p, 1);
+    const int64_t parts = s->count < p ? s->count : p;
+    const int messages = (int)(s->coll == TT_COLL_allreduce && parts < p ? parts : p - 1);
+
+    return p == 1 ? tt_copies(net, n) : tt_everybody_cost(net, n, messages) + (p - 1) * tt_adds(net, n);
+}
+
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
     tt_reduce_direct(p, s, tt_at(RECV, 0));
@@ -72,4 +82,5 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 TT_ALGORITHM(reduce_scatter, direct,
              .summary = "each reduces its block from all others at once: one round of p-1 messages, (p-1)/p n beta",
              .canonical = true,
-             .build = build);
+             .build = build,
+             .cost = tt_reduce_direct_cost);

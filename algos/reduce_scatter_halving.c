@@ -4,7 +4,7 @@
  * for short and middling vectors. Ranks furthest apart are paired first, so that the blocks end where they
  * belong; that folds operands out of rank order. log2(p) alpha + (p-1)/p n beta + (p-1)/p n gamma, where n is all
  * blocks together; if p is no power of two, folding (pieces.h) adds 2 alpha + (p+1)/p n beta + n gamma. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 int tt_halve(struct tt_plan *p, const struct tt_shape *s, enum tt_order order)
 {
@@ -35,6 +35,19 @@ int tt_halve(struct tt_plan *p, const struct tt_shape *s, enum tt_order order)
     return first;
 }
 
+double tt_halve_cost(const struct tt_shape *s, const struct tt_net *net, enum tt_order order)
+{
+    const int size = tt_pow2_below(net->size);
+    double t = size == 1 ? tt_copies(net, tt_parts_bytes(s, 1, 1)) : 0;
+
+    for (int half = size / 2; half > 0; half /= 2) {
+        const double n = tt_parts_bytes(s, size, half);
+
+        t += tt_takes(net, &net->folded[tt_steps(tt_partner_bit(order, size, half))], n) + tt_adds(net, n);
+    }
+    return t;
+}
+
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
     const struct tt_fold f = tt_fold(p, -1);
@@ -60,7 +73,16 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_block_bytes(s);
+
+    return tt_fold_reduce_cost(net, n * net->size) + tt_halve_cost(s, net, TT_FAR_FIRST) +
+           tt_larger(tt_copies(net, n), tt_fold_cost(net, n));
+}
+
 TT_ALGORITHM(reduce_scatter, halving,
              .summary = "partners exchange halves of halves: log2(p) alpha + (p-1)/p n beta",
              .needs = TT_COMMUTATIVE,
-             .build = build);
+             .build = build,
+             .cost = cost);

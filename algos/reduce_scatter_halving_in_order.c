@@ -5,7 +5,7 @@
  * them there. The choice for short blocks where the op does not commute or the result is to be reproducible.
  * (log2(p) + 1) alpha + n beta + (p-1)/p n gamma, where n is all blocks together; if p is no power of two, folding
  * (pieces.h) adds alpha + n beta + n gamma. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 /* i with its binary digits, of a number below size, in reverse. */
 static int reversed(int i, int size)
@@ -57,7 +57,16 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_block_bytes(s);
+
+    return tt_fold_reduce_cost(net, n * net->size) + tt_halve_cost(s, net, TT_NEAR_FIRST) +
+           tt_larger(tt_copies(net, n), net->size == 2 ? 0 : tt_takes(net, &net->reverse, n));
+}
+
 TT_ALGORITHM(reduce_scatter, halving_in_order,
              .summary = "halving with neighbours first, blocks sent home: (log2(p) + 1) alpha + n beta; in rank order",
              .canonical = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

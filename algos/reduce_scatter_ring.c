@@ -3,7 +3,7 @@
  * part, until after p-1 steps it arrives at b. Each rank talks to two neighbours only and sends n less one block,
  * the least possible: the choice for long vectors. (p-1) alpha + (p-1)/p n beta + (p-1)/p n gamma, where
  * n is all blocks together; with very uneven blocks, p-1 times the longest takes the place of (p-1)/p n. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
@@ -29,7 +29,16 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const int steps = net->size - 1;
+    const double n = tt_block_bytes(s);
+
+    return steps == 0 ? tt_copies(net, n) : steps * (tt_takes(net, &net->shift[0], n) + tt_adds(net, n));
+}
+
 TT_ALGORITHM(reduce_scatter, ring,
              .summary = "blocks go round once: (p-1) alpha + (p-1)/p n beta; bandwidth optimal",
              .needs = TT_COMMUTATIVE,
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -3,7 +3,7 @@
  * time: while one segment arrives, the one before is added up and the one before that is on its way. Once the chain is
  * full every rank sends, receives and adds the vector once: the choice for very long vectors on few ranks.
  * With m = n / segment: (2(p-2) + m + 1) (alpha + segment (beta + gamma)). */
-#include "algos/algos.h"
+#include "algos/costs.h"
 
 /* Elements of segment k; 0 where there is no such segment. */
 static int64_t length(const struct tt_shape *s, int64_t k)
@@ -36,7 +36,23 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const int64_t segment = s->segment < s->count ? s->segment : s->count;
+    const double n = tt_bytes(s, segment), segments = s->count > 0 ? tt_bytes(s, s->count) / n : 0;
+    const double adds = tt_adds(net, n), hops = net->size - 1;
+    double takes;
+
+    if (net->size == 1 || s->count == 0)
+        return tt_copies(net, tt_bytes(s, s->count));
+    takes = tt_chain_round(net, n, hops, segments, 2);
+    if (segments <= 1)
+        return hops * (takes + adds);
+    return (2 * (hops - 1) + segments) * tt_larger(takes, adds) + adds;
+}
+
 TT_ALGORITHM(scan, chain,
              .summary = "segments down a chain, m of them: (2p-3 + m) (alpha + n/m (beta + gamma)); for long vectors",
              .segmented = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -5,7 +5,7 @@
  * next groups, so a rank needs it as long as there is such a place above it. Operands stay in rank order. The fewest
  * steps there are, for any number of ranks: the choice for short and middling vectors. ceil(log2 p) (alpha + n beta + 2
  * n gamma). */
-#include "algos/algos.h"
+#include "algos/costs.h"
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
@@ -16,32 +16,33 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
     for (int bit = 1; bit < size; bit *= 2) {
         const int peer = rank ^ bit;
-        const bool upper = rank & bit, needed = rank + 2 * bit < size, alike = (rank & (2 * bit - 1)) == 2 * bit - 1;
+        const bool upper = rank & bit, alike = (rank & (2 * bit - 1)) == 2 * bit - 1;
 
         if (peer >= size)
             continue;
-        if (!upper || rank + bit < size)
-            tt_send(p, peer, all, s->count);
-        if (upper || needed)
-            tt_recv(p, peer, arrived, s->count);
-        tt_fence(p);
+        tt_group_exchange(p, bit, all, arrived, s->count);
         if (upper)
             tt_reduce(p, result, arrived, own, s->count);
         own = upper ? result : own;
-        if (needed && !alike) {
-            const struct tt_loc room = all.buf == TMP ? all : tt_tmp(p, s->count);
-
-            tt_reduce(p, room, upper ? arrived : all, upper ? all : arrived, s->count);
-            all = room;
-        }
-        all = alike ? own : all;
+        all = alike ? own : tt_group_merge(p, bit, all, arrived, s->count);
         tt_fence(p);
     }
     tt_copy(p, result, own, s->count);
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_bytes(s, s->count);
+    double t = net->size == 1 ? tt_copies(net, n) : 0;
+
+    for (int k = 0; 1 << k < net->size; k++)
+        t += tt_takes(net, &net->swap[k], n) + (1 + (k > 0 && 3 << k < net->size)) * tt_adds(net, n);
+    return t;
+}
+
 TT_ALGORITHM(scan, doubling,
              .summary = "groups merge in rank order: ceil(log2 p) (alpha + n beta + 2 n gamma); fewest steps",
              .canonical = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -3,7 +3,7 @@
  * has log2(p) messages to send instead of p-1: the choice for short blocks. The tree is rooted at the root, so
  * subtrees are contiguous but for the one that wraps from the last rank to the first: the root sends that one in
  * two messages, each straight from its place. ceil(log2 p) alpha + (p-1)/p n beta, where n is all blocks together. */
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 /* At the root, the blocks of child's subtree, straight from SEND, where rank 0 of the scope has block `root`. */
 static void send_from_root(struct tt_plan *p, const struct tt_shape *s, int child)
@@ -53,6 +53,50 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+/* How long it takes a rank with the blocks of so many ranks to see them all to their own; full[k]: with those of 2^k,
+ * last: for its last child. What it sends through one port shares it until the shorter are over. */
+static double hand_down(const struct tt_net *net, int ranks, double n, const double *full, double last)
+{
+    const int top = tt_steps(ranks) - 1;
+    double t = tt_copies(net, n);
+
+    for (int k = 0; k <= top; k++) {
+        const struct tt_fares *f = &net->tree[k];
+        const bool far = f->far.alpha > 0 || f->far.beta > 0;
+        const int mine = k < top ? 1 << k : ranks - (1 << top);
+        double blocks = 0, sent;
+
+        for (int j = 0; j <= top; j++) {
+            const int theirs = j < top ? 1 << j : ranks - (1 << top);
+
+            if (far == (net->tree[j].far.alpha > 0 || net->tree[j].far.beta > 0))
+                blocks += theirs < mine ? theirs : mine;
+        }
+        sent = far ? f->far.alpha + blocks * n * f->far.beta : f->near.alpha + blocks * n * f->near.beta;
+        t = tt_larger(t, (top - k + 1) * net->overhead + sent + (k < top ? full[k] : last));
+    }
+    return t;
+}
+
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_bytes(s, s->count);
+    double full[TT_MAX_BITS] = {0}, t = 0;
+
+    if (net->size == 1)
+        return tt_copies(net, n);
+    for (int k = 1; 1 << k < net->size; k++)
+        full[k] = hand_down(net, 1 << k, n, full, full[k - 1]);
+    for (int bit = 1, ranks = 0; bit <= net->size; bit *= 2) /* the subtrees that the last ranks are in, from within */
+        if (net->size & bit) {
+            ranks += bit;
+            t = ranks == bit ? (bit < net->size ? full[tt_steps(bit)] : hand_down(net, bit, n, full, full[tt_steps(bit) - 1]))
+                             : hand_down(net, ranks, n, full, t);
+        }
+    return t;
+}
+
 TT_ALGORITHM(scatter, binomial,
              .summary = "subtrees get their blocks together: ceil(log2 p) alpha + (p-1)/p n beta",
-             .build = build);
+             .build = build,
+             .cost = cost);

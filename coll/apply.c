@@ -21,8 +21,8 @@ static size_t magnitude(MPI_Aint n)
     return (size_t)(n < 0 ? -n : n);
 }
 
-/* The bytes of a piece's elements lie in [*low, *low + room), seen from the first; *low is a multiple of ALIGNED, so that
- * elements are as well aligned as they can be. */
+/* The bytes of a piece's elements lie in [*low, *low + room), seen from the first; *low is a multiple of ALIGNED, so
+ * that elements are as well aligned as they can be. */
 static size_t span(const struct tt_apply *a, int64_t *low)
 {
     int64_t high;

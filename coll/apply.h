@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reductions by an op that only the MPI below can call: the user's, and predefined ones on types without code of ours. */
+/* Reductions by an op that only the MPI below can call: the user's, and predefined ones on types without code of ours.
+ */
 #ifndef TT_APPLY_H
 #define TT_APPLY_H
 
@@ -24,7 +25,8 @@ struct tt_apply {
 size_t tt_apply_open(struct tt_apply *a, MPI_Op op, MPI_Datatype type, const struct tt_layout *layout);
 void tt_apply_place(struct tt_apply *a, char *room);
 
-/* dst[i] = left[i] op right[i], of n elements; dst may be exactly one of the two. Returns the error of the MPI below. */
+/* dst[i] = left[i] op right[i], of n elements; dst may be exactly one of the two. Returns the error of the MPI below.
+ */
 int tt_apply(const struct tt_apply *a, void *dst, const void *left, const void *right, int64_t n);
 
 #endif

@@ -12,6 +12,7 @@
 #include "coll/config.h"
 #include "coll/error.h"
 #include "coll/explain.h"
+#include "coll/hints.h"
 #include "coll/hook.h"
 
 static enum tt_begun refuse(struct tt_task *task, int *error, int class, const char *why)
@@ -28,11 +29,14 @@ int tt_refuse(const struct tt_call *c, const struct tt_comm *comm, int error, co
 
 /* ---- deciding ---- */
 
-static struct tt_plan *finish_plan(const struct tt_alg *alg, const struct tt_key *key, int rank)
+static struct tt_plan *finish_plan(const struct tt_choice *choice, const struct tt_key *key, int rank)
 {
     const int64_t chunk = tt_config.chunk / (int64_t)key->shape.unit;
-    struct tt_plan *plan = tt_plan_build(alg, &key->shape, rank), *cut, *staged;
+    struct tt_shape shape = key->shape;
+    struct tt_plan *plan, *cut, *staged;
 
+    shape.segment = choice->segment ? choice->segment : shape.segment;
+    plan = tt_plan_build(choice->alg, &shape, rank);
     cut = plan ? tt_pass_split(plan, chunk > 0 ? chunk : 1) : NULL;
     tt_plan_free(plan);
     if (!cut || !key->staged)
@@ -52,11 +56,24 @@ static const char *why_foreign(const struct tt_job *job)
     return job->comm->usable ? job->foreign : "no private communicator";
 }
 
+/* Who has said what is to run. */
+static struct tt_orders orders_of(const struct tt_job *job)
+{
+    const enum tt_coll coll = job->call->coll;
+
+    return (struct tt_orders){.info = tt_hints_pin(job->comm->hints, coll),
+                              .pin = tt_config.pin[coll],
+                              .rules = tt_config.read,
+                              .net = job->comm->net,
+                              .level = tt_topo_slowest(job->comm->topo)};
+}
+
 /* The decision for this shape, made now. NULL with *why. */
 static struct tt_entry *decide_anew(const struct tt_job *job, const struct tt_key *key, const char **why)
 {
+    const struct tt_orders orders = orders_of(job);
     const struct tt_choice choice =
-        tt_select(job->call->coll, &job->shape, tt_config.pin[job->call->coll], why_foreign(job), job->ours);
+        tt_select(job->call->coll, &job->shape, &orders, why_foreign(job), job->ours);
     struct tt_entry *entry;
     struct tt_plan *plan = NULL;
 
@@ -64,7 +81,7 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct tt_ke
     if (!choice.alg)
         return NULL;
     if (choice.alg->delegate == TT_OWN) {
-        plan = finish_plan(choice.alg, key, job->comm->rank);
+        plan = finish_plan(&choice, key, job->comm->rank);
         *why = errno == ENOMEM ? "out of host memory" : "the algorithm could not be built: a fault of Tutti's";
         if (!plan)
             return NULL;
@@ -79,7 +96,9 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct tt_ke
 /* Tells ops and types apart that have no cell: what is said of one does not hold for another. */
 static uint64_t foreign_identity(const struct tt_job *job)
 {
-    return job->foreign || job->applies ? (uint64_t)(uintptr_t)job->call->op * 31 + (uint64_t)(uintptr_t)job->call->recv.type : 0;
+    return job->foreign || job->applies
+               ? (uint64_t)(uintptr_t)job->call->op * 31 + (uint64_t)(uintptr_t)job->call->recv.type
+               : 0;
 }
 
 /* The same, from the cache if it has been made before; remembered for the next call. */
@@ -184,10 +203,12 @@ static struct tt_job *place_job(struct tt_memo *memo, struct tt_job *keep)
 /* Is the blocking call of the MPI below to be used? If it moves on what else is under way, yes. Else a blocking call is
  * begun like a nonblocking one, which can be polled, at about 1 us; on every rank, since the two do not match. (Open
  * MPI 4.1's nonblocking ones are not as good as its blocking ones: they swap what passes between two ranks that are
- * neighbours twice over, and wait for empty messages of an alltoallv that the other rank does not send.) */
+ * neighbours twice over, and wait for empty messages of an alltoallv that the other rank does not send; MPICH's
+ * MPI_Ibcast on an intercommunicator, 4.0 and 5.0 alike, brings what the wrong rank has from any root but the first: on
+ * these all ranks have met before, tt_run sees to that, and the call blocks for no longer than it takes.) */
 static bool is_at_once(const struct tt_job *job, enum tt_flavour flavour)
 {
-    return flavour == TT_BLOCKING && (tt_hook_exists || (job->comm->size == 1 && !job->comm->inter));
+    return flavour == TT_BLOCKING && (tt_hook_exists || job->comm->inter || job->comm->size == 1);
 }
 
 /* Of a call on host memory that the MPI below is to do: may it have the call itself, instead of one of Tutti's? */
@@ -247,7 +268,7 @@ static bool same_question(const struct tt_memo *memo, const struct tt_call *c)
 /* What may be kept is what depends on nothing but the arguments that same_question compares. */
 static bool may_keep(const struct tt_job *job)
 {
-    return !job->room && !(job->row->traits & (TT_NO_BUFFER | TT_NEIGHBOURS)) &&
+    return !job->room && !job->aliased && !(job->row->traits & (TT_NO_BUFFER | TT_NEIGHBOURS)) &&
            (job->cell || !(job->row->traits & TT_REDUCES)) && (!job->send.significant || job->send.lasting) &&
            (!job->recv.significant || job->recv.lasting);
 }

@@ -4,6 +4,7 @@
  *     that only the MPI below can apply;
  *   - at home, for a reduction's buffer that lives elsewhere: one of a pair on another GPU or on the host, or one on
  *     a GPU whose type no GPU can reduce;
+ *   - where the side itself is, for a send buffer that is the receive buffer as well;
  *   - on the host, an image with gaps and all, for GPU memory that the MPI below is to work on.
  * Whatever goes back goes back exactly: bytes that are not of the data are never written, since another call may be
  * about to write them. The wire sees none of this. */
@@ -46,9 +47,11 @@ static bool needs_stand_in(const struct tt_job *job, const struct tt_side *side,
 
 static enum tt_stand_in stand_in_for(const struct tt_job *job, const struct tt_side *side, const struct tt_place *home)
 {
-    if (needs_pack(job, side))
+    const bool aside = job->aliased && side == &job->send;
+
+    if (needs_pack(job, side) || (aside && !job->cell))
         return job->applies ? TT_PACKED_HERE : TT_PACKED;
-    return needs_stand_in(job, side, home) ? TT_AT_HOME : TT_NO_STAND_IN;
+    return aside || needs_stand_in(job, side, home) ? TT_AT_HOME : TT_NO_STAND_IN;
 }
 
 static bool side_on_device(const struct tt_job *job, const struct tt_side *side, const struct tt_place *home)

@@ -25,8 +25,7 @@ static __thread struct {
 } last;
 static atomic_uint frees;
 
-/* What was decided while the state was something else. */
-static void forget_decisions(struct tt_comm *c)
+void tt_comm_forget(struct tt_comm *c)
 {
     tt_cache_free(&c->cache);
     free(c->memos);
@@ -37,8 +36,10 @@ static void comm_free(struct tt_comm *c)
 {
     if (c->wire_comm != MPI_COMM_NULL)
         PMPI_Comm_free(&c->wire_comm);
-    forget_decisions(c);
+    tt_comm_forget(c);
+    tt_net_free(c->net);
     tt_topo_free(c->topo);
+    tt_hints_free(c->hints);
     free(c->turns);
     free(c);
 }
@@ -165,14 +166,18 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     return c;
 }
 
-/* Where the ranks are. Everybody has it, or nobody. */
-static struct tt_topo *agreed_topology(MPI_Comm made)
+/* Where the ranks are, and the links between them. Everybody has it, or nobody. Ranks of several worlds, which cannot
+ * know it of each other, count as being on one node. */
+static struct tt_topo *agreed_topology(MPI_Comm made, int size, bool crosses, struct tt_net **net)
 {
-    struct tt_topo *t = tt_topology_of(made);
+    struct tt_topo *t = crosses ? tt_topo_assumed(size) : tt_topology_of(made);
 
-    if (tt_all_have(made, t))
+    *net = t ? tt_net_make(t) : NULL;
+    if (tt_all_have(made, *net))
         return t;
+    tt_net_free(*net);
     tt_topo_free(t);
+    *net = NULL;
     return NULL;
 }
 
@@ -180,27 +185,31 @@ static struct tt_topo *agreed_topology(MPI_Comm made)
 static void make_ready(MPI_Comm comm, struct tt_comm *c)
 {
     struct tt_topo *topo = NULL;
+    struct tt_net *net = NULL;
     MPI_Comm made;
-    bool usable;
+    bool usable, crosses;
     int size;
 
     tt_meet(comm);
     made = try_private_comm(comm);
     usable = made != MPI_COMM_NULL;
     PMPI_Comm_size(comm, &size);
-    if (usable && crosses_worlds(comm, size))
+    crosses = usable && crosses_worlds(comm, size);
+    if (crosses)
         usable = tt_comm_agree(made) == MPI_SUCCESS;
-    else if (usable)
-        topo = agreed_topology(made);
+    if (usable)
+        topo = agreed_topology(made, size, crosses, &net);
     if (!c) {
+        tt_net_free(net);
         tt_topo_free(topo);
         if (made != MPI_COMM_NULL)
             PMPI_Comm_free(&made);
         return;
     }
-    forget_decisions(c);
+    tt_comm_forget(c);
     c->wire_comm = made;
     c->topo = topo;
+    c->net = net;
     c->usable = usable;
     c->ready = true;
 }
@@ -261,7 +270,8 @@ int tt_comm_of(MPI_Comm comm, bool blocking, struct tt_comm **state)
 /* Rank 0, and the first rank that differs from it, say what they have. Collective. */
 static void say_difference(MPI_Comm comm, int i, uint64_t ours)
 {
-    const char *name = tt_config_shared_name(i), *value = getenv(name);
+    const char *name = tt_config_shared_name(i);
+    char value[512];
     uint64_t theirs = ours;
     int rank, size, odd, first;
 
@@ -271,8 +281,8 @@ static void say_difference(MPI_Comm comm, int i, uint64_t ours)
     odd = ours == theirs ? size : rank;
     PMPI_Allreduce(&odd, &first, 1, MPI_INT, MPI_MIN, comm);
     if (rank == 0 || rank == first)
-        tt_log(TT_ERROR, "%s must be equal on all ranks: rank %d has %s%s. Set it for all (mpiexec -genv, or -x)", name,
-               rank, value && *value ? value : "the default, ", value && *value ? "" : tt_config_shared_default(i));
+        tt_log(TT_ERROR, "%s must be equal on all ranks: rank %d has %s. Set it for all (mpiexec -genv, or -x)", name,
+               rank, tt_config_shared_value(i, value, sizeof value));
     PMPI_Barrier(comm); /* nobody may abort the job before it has been said */
 }
 

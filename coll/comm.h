@@ -7,8 +7,9 @@
 #include <stdatomic.h>
 
 #include "coll/cache.h"
+#include "coll/hints.h"
 #include "coll/wire.h"
-#include "selector/topo.h"
+#include "selector/net.h"
 
 struct tt_comm {
     MPI_Comm wire_comm; /* private: no wildcard of the user's can match our messages. MPI_COMM_NULL if the MPI had no
@@ -25,15 +26,20 @@ struct tt_comm {
     unsigned *turns;    /* and its turn is when its slot's entry is i: when the one before it with that slot is over */
     const struct tt_wire *wire;
     struct tt_topo *topo; /* where its ranks are; NULL: nothing is known, on any rank */
+    struct tt_net *net;   /* of topo: what the model reads */
+    struct tt_hints *hints; /* its info keys; NULL: none */
     struct tt_cache cache;
     struct tt_memo *memos; /* the last call of each collective, TT_NCOLLS of them (job.h); made at first use */
 };
 
-/* comm's state, made on first use. blocking: this is a blocking collective call on comm, or MPI_Init, so that what is
- * collective about it may be done too; until then the state is not ready, on all ranks alike, and the MPI below has to
- * serve. Sets *state; or returns MPI_ERR_NO_MEM, this rank having done its part in what is collective; or another MPI
- * error code: comm is no communicator. */
+/* comm's state, made on first use. blocking: this is a blocking collective call on comm, or comm has just been made by
+ * one, so that what is collective about the state may be done too; until then it is not ready, on all ranks alike, and
+ * the MPI below has to serve. Sets *state; or returns MPI_ERR_NO_MEM, this rank having done its part in what is
+ * collective; or another MPI error code: comm is no communicator. */
 int tt_comm_of(MPI_Comm comm, bool blocking, struct tt_comm **state);
+
+/* What was decided counts no more: something that it was decided by has changed. */
+void tt_comm_forget(struct tt_comm *c);
 
 /* State that is held outlives the user's MPI_Comm_free, as calls under way must. */
 struct tt_comm *tt_comm_hold(struct tt_comm *c);

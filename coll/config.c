@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,11 @@ static const char *const prefixes_of_others[] = {"TUTTI_SIM_", "TUTTI_TEST_"};
 enum { NOTHERS = sizeof prefixes_of_others / sizeof *prefixes_of_others };
 
 unsigned tt_config_generation;
-struct tt_config tt_config = {.enabled = 1, .log = TT_WARN, .chunk = 1 << 20, .segment = 128 << 10};
+struct tt_config tt_config = {
+    .enabled = 1,
+    .log = TT_WARN,
+    .chunk = 1 << 20,
+};
 
 /* A variable's value; an empty one says nothing, as an unset one does. */
 static const char *setting(const char *name)
@@ -94,6 +99,8 @@ static int hash_file(const char *name, const char *file, int64_t *out, char *why
 static int row_parse(const struct row *row, const char *value, int64_t *out, char *why, size_t size)
 {
     if (strcmp(row->values, "size") == 0) {
+        if (strcmp(value, "auto") == 0 && strcmp(row->def, value) == 0)
+            return 0; /* the 0 that is there */
         if (tt_size_parse(value, out) == 0 && *out > 0 && *out <= 1 << 30)
             return 0;
         snprintf(why, size, "%s=%s is not a size from 1 to 1G: write it as 65536, 64K or 4MB", row->name, value);
@@ -116,28 +123,34 @@ char *tt_config_pin_name(enum tt_coll coll, char *name, size_t size)
     return name;
 }
 
-static void list_algorithms(enum tt_coll coll, char *text, size_t size)
-{
-    size_t used = 0;
-
-    for (int i = 0; tt_algs[i] && used < size; i++)
-        if (tt_alg_serves(tt_algs[i], coll))
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", tt_algs[i]->name);
-}
-
 static int pin_load(struct tt_config *config, enum tt_coll coll, char *why, size_t size)
 {
-    char name[64], known[512];
+    char name[64];
     const char *value = setting(tt_config_pin_name(coll, name, sizeof name));
 
-    if (!value)
+    if (value)
+        config->pin[coll] = tt_pin_parse(name, coll, value, why, size);
+    return value && !config->pin[coll] ? -1 : 0;
+}
+
+/* What ranks compare of it is what it decides, not how it is written. */
+static int rules_load(struct tt_config *config, char *why, size_t size)
+{
+    const char *file = setting("TUTTI_RULES");
+    const int used = snprintf(why, size, "TUTTI_RULES: ");
+
+    if (!config->rules || !file)
         return 0;
-    config->pin[coll] = tt_alg_find(coll, value, strlen(value));
-    if (config->pin[coll])
-        return 0;
-    list_algorithms(coll, known, sizeof known);
-    snprintf(why, size, "%s=%s is not an algorithm of %s: there are %s", name, value, tt_coll_name(coll), known);
-    return -1;
+    config->read = tt_rules_read(file, why + used, size - (size_t)used);
+    config->rules = (int64_t)tt_rules_hash(config->read);
+    return config->read ? 0 : -1;
+}
+
+static void give_up(struct tt_config *config)
+{
+    tt_rules_free(config->read);
+    for (int c = 0; c < TT_NCOLLS; c++)
+        tt_rules_free(config->pin[c]);
 }
 
 static bool variable_known(const char *name, size_t length)
@@ -169,27 +182,32 @@ void tt_config_point_out_unknown(void)
                    *e);
 }
 
+static int load(struct tt_config *config, char *why, size_t size)
+{
+    for (int i = 0; i < NROWS; i++) {
+        const char *value = setting(rows[i].name);
+
+        if (row_parse(&rows[i], value ? value : rows[i].def, (int64_t *)((char *)config + rows[i].offset), why, size))
+            return -1;
+    }
+    for (int c = 0; c < TT_NCOLLS; c++)
+        if (pin_load(config, (enum tt_coll)c, why, size))
+            return -1;
+    return rules_load(config, why, size);
+}
+
 int tt_config_load(char *why, size_t size)
 {
     struct tt_config config = {0};
 
-    for (int i = 0; i < NROWS; i++) {
-        const char *value = setting(rows[i].name);
-
-        if (row_parse(&rows[i], value ? value : rows[i].def, (int64_t *)((char *)&config + rows[i].offset), why, size))
-            return -1;
+    if (load(&config, why, size)) {
+        give_up(&config);
+        return -1;
     }
-    for (int c = 0; c < TT_NCOLLS; c++)
-        if (pin_load(&config, (enum tt_coll)c, why, size))
-            return -1;
+    give_up(&tt_config);
     tt_config = config;
     tt_config_generation++;
     return 0;
-}
-
-static uint64_t hash_text(const char *text)
-{
-    return hash_more(hash_of_nothing, text, strlen(text));
 }
 
 int tt_config_shared(uint64_t *hashes, int max)
@@ -200,26 +218,44 @@ int tt_config_shared(uint64_t *hashes, int max)
         if (rows[i].shared)
             hashes[n++] = (uint64_t) * (const int64_t *)((const char *)&tt_config + rows[i].offset);
     for (int c = 0; c < TT_NCOLLS && n < max; c++)
-        hashes[n++] = tt_config.pin[c] ? hash_text(tt_config.pin[c]->name) : 0;
+        hashes[n++] = tt_rules_hash(tt_config.pin[c]);
     return n;
+}
+
+static const struct row *shared_row(int i)
+{
+    for (int r = 0; r < NROWS; r++)
+        if (rows[r].shared && i-- == 0)
+            return &rows[r];
+    return NULL;
 }
 
 const char *tt_config_shared_name(int i)
 {
     static char pin[64];
+    const struct row *row = shared_row(i);
+    int shared = 0;
 
-    for (int r = 0; r < NROWS; r++)
-        if (rows[r].shared && i-- == 0)
-            return rows[r].name;
-    return tt_config_pin_name((enum tt_coll)i, pin, sizeof pin);
+    if (row)
+        return row->name;
+    while (shared_row(shared))
+        shared++;
+    return tt_config_pin_name((enum tt_coll)(i - shared), pin, sizeof pin);
 }
 
-const char *tt_config_shared_default(int i)
+char *tt_config_shared_value(int i, char *text, size_t size)
 {
-    for (int r = 0; r < NROWS; r++)
-        if (rows[r].shared && i-- == 0)
-            return rows[r].def;
-    return "none";
+    const struct row *row = shared_row(i);
+    const char *value = setting(tt_config_shared_name(i));
+
+    if (!value)
+        snprintf(text, size, "the default, %s", row ? row->def : "none");
+    else if (row && strcmp(row->values, "file") == 0)
+        snprintf(text, size, "%s, whose contents sum up to %016" PRIx64, value,
+                 (uint64_t) * (const int64_t *)((const char *)&tt_config + row->offset));
+    else
+        snprintf(text, size, "%s", value);
+    return text;
 }
 
 void tt_log(enum tt_log_level level, const char *format, ...)

@@ -3,7 +3,7 @@
 #ifndef TT_CONFIG_H
 #define TT_CONFIG_H
 
-#include "algos/algos.h"
+#include "selector/rules.h"
 
 /* One field per row of config.def: a size in bytes, the hash of a file's contents, or the place of the word
  * among the row's values. */
@@ -11,7 +11,8 @@ struct tt_config {
 #define TT_CONFIG(id, name, def, values, shared, help) int64_t id;
 #include "coll/config.def"
 #undef TT_CONFIG
-    const struct tt_alg *pin[TT_NCOLLS]; /* TUTTI_<COLLECTIVE>, NULL where not set */
+    struct tt_rules *pin[TT_NCOLLS]; /* TUTTI_<COLLECTIVE>; NULL where not set */
+    struct tt_rules *read;           /* TUTTI_RULES; NULL: none */
 };
 
 enum tt_log_level { TT_SILENT = -1, TT_ERROR, TT_WARN, TT_INFO, TT_DEBUG };
@@ -37,7 +38,9 @@ void tt_config_point_out_unknown(void);
 /* A hash of each setting that all ranks must share, for comparing; tt_config_shared_name(i) names the i-th. */
 int tt_config_shared(uint64_t *hashes, int max);
 const char *tt_config_shared_name(int i);
-const char *tt_config_shared_default(int i); /* "on", "1M", or "none" for the pin of a collective */
+
+/* What the i-th is here, in words: "ring", "the default, 1M", "rules.txt (what is in it has the sum 1f3a)". */
+char *tt_config_shared_value(int i, char *text, size_t size);
 
 /* Says a line on standard error, "tutti: ...", if TUTTI_LOG lets this level through. */
 void tt_log(enum tt_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

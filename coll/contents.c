@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The contents of a datatype: fetched, put into one form, and given back; and held by way of them. */
+/* The contents of a datatype: fetched, put into one form, and given back. */
 #include "coll/contents.h"
 
 #include <stdlib.h>
@@ -80,32 +80,13 @@ int tt_contents_get(MPI_Datatype type, struct tt_contents *c)
     return error;
 }
 
-void tt_type_drop(MPI_Datatype held)
+void tt_contents_end(struct tt_contents *c)
 {
     struct tt_envelope e;
 
-    if (tt_envelope_get(held, &e) == MPI_SUCCESS && !is_predefined(e.combiner))
-        PMPI_Type_free(&held);
-}
-
-/* What a type is made of can be had from it, as a handle that its receiver must free. */
-int tt_type_hold(MPI_Datatype type, MPI_Datatype *held)
-{
-    MPI_Datatype around;
-    MPI_Aint no_address;
-    int one, error = PMPI_Type_contiguous(1, type, &around);
-
-    if (error != MPI_SUCCESS)
-        return error;
-    error = PMPI_Type_get_contents(around, 1, 0, 1, &one, &no_address, held);
-    PMPI_Type_free(&around);
-    return error == MPI_SUCCESS ? PMPI_Type_commit(held) : error;
-}
-
-void tt_contents_end(struct tt_contents *c)
-{
     for (int64_t i = 0; i < c->ntypes; i++)
-        tt_type_drop(c->types[i]);
+        if (tt_envelope_get(c->types[i], &e) == MPI_SUCCESS && !is_predefined(e.combiner))
+            PMPI_Type_free(&c->types[i]);
     free(c->types);
     free(c->numbers);
     *c = (struct tt_contents){0};

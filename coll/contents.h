@@ -24,11 +24,6 @@ int tt_contents_get(MPI_Datatype type, struct tt_contents *c);
 /* Gives everything back: the MPI hands out handles that its caller must free, unless they are predefined. */
 void tt_contents_end(struct tt_contents *c);
 
-/* A handle of the caller's own to what a datatype is, even when the user has freed it; to be freed by tt_type_drop. It
- * is no copy, of which the user's attribute functions would learn: in the MPIs that there are it is the very handle. */
-int tt_type_hold(MPI_Datatype type, MPI_Datatype *held);
-void tt_type_drop(MPI_Datatype held);
-
 /* ---- what differs between MPI-3 and MPI-4: contents_large.c or contents_no_large.c ---- */
 
 struct tt_envelope {

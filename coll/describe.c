@@ -3,6 +3,7 @@
  * the check that the arguments make sense. What does not is left to the MPI below, whose error the user expects, unless
  * it would touch device memory. */
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -287,19 +288,26 @@ static int check_in_place(struct tt_job *job, const char **what)
                                                                                                      : MPI_SUCCESS;
 }
 
-/* Only what is wrong for certain may be refused, since a rank that is refused is alone: datatypes with gaps can share
- * an address and no byte. */
-static int check_alias(const struct tt_job *job, const char **what)
+/* One buffer for both sides is forbidden, and an MPI may refuse it or not care. This rank may be the only one that
+ * gives one, so a refusal would leave the others waiting, as the going on of an MPI that does not care would leave
+ * those that Tutti serves: a copy is sent instead. Alone, a rank leaves it to the MPI below. Datatypes with gaps can
+ * share an address and no byte. */
+static int check_alias(struct tt_job *job, const char **what)
 {
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    const bool same = job->send.significant && job->recv.significant && job->send.buf == job->recv.buf &&
+                      job->send.buf && (has(job, TT_REDUCES) || (job->send.plain && job->recv.plain)) &&
+                      job->send.bytes && job->recv.bytes;
+
     *what = "the send and the receive buffer are the same: MPI_IN_PLACE says that";
-    return job->send.significant && job->recv.significant && job->send.buf == job->recv.buf && job->send.buf &&
-                   (has(job, TT_REDUCES) || (job->send.plain && job->recv.plain)) && job->send.bytes && job->recv.bytes
-               ? MPI_ERR_BUFFER
-               : MPI_SUCCESS;
+    job->aliased = same && (job->comm->size > 1 || job->comm->inter);
+    if (job->aliased && !atomic_flag_test_and_set(&said))
+        tt_log(TT_WARN, "rank %d: %s: %s", job->comm->rank, job->row->name, *what);
+    return same && !job->aliased ? MPI_ERR_BUFFER : MPI_SUCCESS;
 }
 
-/* An op without a cell, in a call that may not be left to the MPI below: applied by a plan, unless one element is longer
- * than a message may be. */
+/* An op without a cell, in a call that may not be left to the MPI below: applied by a plan, unless one element is
+ * longer than a message may be. */
 static void apply_op(struct tt_job *job, bool *commutes)
 {
     int yes = 1;
@@ -393,7 +401,8 @@ static void shape_widen(struct tt_shape *s, int64_t *lengths)
         lengths[i] /= (int64_t)s->unit;
 }
 
-/* The element of a reduction: one of the datatype, as the cell has it, or packed. Those without data need not travel. */
+/* The element of a reduction: one of the datatype, as the cell has it, or packed. Those without data need not travel.
+ */
 static void shape_reduced(struct tt_job *job, int64_t *counts)
 {
     const size_t size = job->cell ? job->cell->size : tt_job_element(job)->size;
@@ -440,7 +449,9 @@ static void shape_fill(struct tt_job *job, int peers)
     } else {
         shape_even(job);
     }
-    s->segment = tt_config.segment > (int64_t)s->unit ? tt_config.segment / (int64_t)s->unit : 1;
+    s->segment = tt_config.segment / (int64_t)s->unit;
+    if (tt_config.segment && s->segment == 0)
+        s->segment = 1;
 }
 
 int tt_job_describe(struct tt_job *job, const char **what)

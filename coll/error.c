@@ -34,7 +34,7 @@ void tt_call_handler(MPI_Comm comm, int code)
     tt_inside = inside;
 }
 
-int tt_raise(MPI_Comm comm, const char *what)
+static int raise_code(MPI_Comm comm, const char *what, bool log)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     char text[MPI_MAX_ERROR_STRING];
@@ -43,9 +43,23 @@ int tt_raise(MPI_Comm comm, const char *what)
     snprintf(text, sizeof text, "Tutti: %s", what);
     if (tutti_code != MPI_ERR_OTHER)
         PMPI_Add_error_string(tutti_code, text);
-    tt_log(TT_ERROR, "%s", what);
+    if (log)
+        tt_log(TT_ERROR, "%s", what);
     tt_call_handler(comm, tutti_code);
     return tutti_code;
+}
+
+int tt_raise(MPI_Comm comm, const char *what)
+{
+    return raise_code(comm, what, true);
+}
+
+int tt_raise_together(MPI_Comm comm, const char *what)
+{
+    int rank;
+
+    PMPI_Comm_rank(comm, &rank);
+    return raise_code(comm, what, rank == 0);
 }
 
 int tt_call_fail(const struct tt_call *c, const struct tt_comm *comm, const char *why)

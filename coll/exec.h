@@ -14,12 +14,12 @@
 struct tt_binding {
     MPI_Comm comm; /* private */
     const struct tt_wire *wire;
-    unsigned slot;              /* tells calls that are under way on the communicator apart; equal on all ranks */
-    char *base[TT_NBUFS];       /* where SEND, RECV, TMP and PIN begin; NULL where the plan does not use one */
-    unsigned on_device;         /* bit 1 << enum tt_buf: not for the host to touch */
-    struct tt_place *home;      /* does the copies and reductions that touch the device */
-    struct tt_place *host;      /* does all others */
-    const struct tt_cell *cell; /* reductions only, and of these those that have one; */
+    unsigned slot;                /* tells calls that are under way on the communicator apart; equal on all ranks */
+    char *base[TT_NBUFS];         /* where SEND, RECV, TMP and PIN begin; NULL where the plan does not use one */
+    unsigned on_device;           /* bit 1 << enum tt_buf: not for the host to touch */
+    struct tt_place *home;        /* does the copies and reductions that touch the device */
+    struct tt_place *host;        /* does all others */
+    const struct tt_cell *cell;   /* reductions only, and of these those that have one; */
     const struct tt_apply *apply; /* or what they are done by, all buffers being the host's then */
 };
 

@@ -3,9 +3,13 @@
 #include "coll/explain.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "coll/config.h"
+#include "coll/error.h"
+#include "coll/init.h"
 #include "coll/sizes.h"
+#include "coll/tutti.h"
 
 static const char *memory_of(const struct tt_job *job)
 {
@@ -43,4 +47,27 @@ void tt_explain(const struct tt_job *job, const struct tt_entry *entry)
     fprintf(stderr, "tutti: %s%s, %d ranks: %s (%s)%s%s%s\n", job->row->name, moves, job->comm->size,
             entry->choice.alg->name, entry->choice.why, job->row->traits & TT_NO_BUFFER ? "" : "; on rank 0 ",
             job->row->traits & TT_NO_BUFFER ? "" : memory_of(job), entry->key.staged ? ", staged" : "");
+}
+
+/* The decision in a memo, if the cache still has it. */
+static const struct tt_choice *choice_in(const struct tt_memo *memo)
+{
+    return memo->entry && memo->entry->hash == memo->hash ? &memo->entry->choice : NULL;
+}
+
+__attribute__((visibility("default"))) const char *tutti_choice(MPI_Comm comm, const char *collective)
+{
+    static __thread char text[320];
+    const enum tt_coll coll = tt_coll_find(collective, strlen(collective));
+    const struct tt_choice *choice;
+    struct tt_comm *c;
+
+    if (coll == TT_NCOLLS || comm == MPI_COMM_NULL || !tt_is_on() || tt_comm_of(comm, false, &c) != MPI_SUCCESS ||
+        !c->memos)
+        return NULL;
+    choice = choice_in(&c->memos[coll]);
+    if (!choice)
+        return NULL;
+    snprintf(text, sizeof text, "%s (%s)", choice->alg->name, choice->why);
+    return text;
 }

@@ -66,6 +66,19 @@ void tt_foreign_made(MPI_Comm comm)
     tt_inside--;
 }
 
+int tt_foreign_made_with(MPI_Comm *comm, MPI_Info info)
+{
+    int error;
+
+    if (*comm == MPI_COMM_NULL)
+        return MPI_SUCCESS;
+    tt_foreign_made(*comm);
+    error = tt_hints_set(*comm, info);
+    if (error != MPI_SUCCESS)
+        PMPI_Comm_free(comm);
+    return error;
+}
+
 /* ---- the wrappers ---- */
 
 #define N int

@@ -5,6 +5,8 @@
 
 #include <mpi.h>
 
+#include "coll/hints.h"
+
 /* Before: where what waits inside the MPI below moves nothing else on, whoever the call waits for meets first. On every
  * rank alike, for nobody knows who has something under way. Handles that are none are left for the MPI below to see. */
 void tt_foreign_comm(MPI_Comm comm);
@@ -16,5 +18,8 @@ void tt_foreign_file(MPI_File file);
 /* After: a communicator has been made, perhaps MPI_COMM_NULL. With TUTTI_REPRODUCIBLE=1 it gets its private one at
  * once, since its first call may be a nonblocking one, which cannot wait for that. */
 void tt_foreign_made(MPI_Comm comm);
+
+/* The same with hints (hints.h). If these are refused, there is no communicator. Returns an MPI error code. */
+int tt_foreign_made_with(MPI_Comm *comm, MPI_Info info);
 
 #endif

@@ -18,7 +18,7 @@
 #define TT_KIND_ERRCODES(x) void *x, , x,
 #define TT_KIND_COMM(x) MPI_Fint *x, , x,
 #define TT_KIND_GROUP_GIVEN(x) MPI_Fint *x, , x,
-#define TT_KIND_INFO(x) void *x, , x,
+#define TT_KIND_INFO(x) MPI_Fint *x, , x,
 #define TT_KIND_INFOS(x) void *x, , x,
 #define TT_KIND_TYPE(x) void *x, , x,
 #define TT_KIND_WIN_GIVEN(x) MPI_Fint *x, , x,
@@ -50,7 +50,18 @@
 #define TT_MEET_FILE(f) tt_foreign_file(PMPI_File_f2c(*f))
 #define TT_MEET_FILE_AT(f) tt_foreign_file(PMPI_File_f2c(*f))
 #define TT_THEN_MADE(c) tt_foreign_made(PMPI_Comm_f2c(*c))
+#define TT_THEN_MADE_WITH(c, info) *ierror = made_with(c, info)
+#define TT_THEN_HINTED(c, info) *ierror = tt_hints_set(PMPI_Comm_f2c(*c), PMPI_Info_f2c(*info))
 #define TT_THEN_NO_COMM
+
+static inline int made_with(MPI_Fint *made, const MPI_Fint *info)
+{
+    MPI_Comm comm = PMPI_Comm_f2c(*made);
+    const int error = tt_foreign_made_with(&comm, PMPI_Info_f2c(*info));
+
+    *made = PMPI_Comm_c2f(comm);
+    return error;
+}
 
 /* ---- the wrappers ---- */
 #define TT_FOREIGN_PARAMS(...)                                                                                         \

@@ -43,6 +43,8 @@
 #define TT_MEET_FILE(f) tt_foreign_file(f)
 #define TT_MEET_FILE_AT(f) tt_foreign_file(*f)
 #define TT_THEN_MADE(c) tt_foreign_made(*c)
+#define TT_THEN_MADE_WITH(c, info) error = tt_foreign_made_with(c, info)
+#define TT_THEN_HINTED(c, info) error = tt_hints_set(c, info)
 #define TT_THEN_NO_COMM
 
 #define TT_WRAP_FOREIGN(Name, C, who, made, ...)                                                                       \

@@ -30,6 +30,7 @@ static MPI_Status *statuses_of(MPI_Status *statuses)
 #define TT_KIND_WIN(x) const MPI_Win *x, , *x,
 #define TT_KIND_REQUEST_GIVEN(x) const MPI_Request *x, , *x,
 #define TT_KIND_NEW_MESSAGE(x) MPI_Message *x, , x,
+#define TT_KIND_NEW_INFO(x) MPI_Info *x, , x,
 #define TT_KIND_COMM_LEFT(x) MPI_Comm *x, , x,
 #define TT_KIND_OP_LEFT(x) MPI_Op *x, , x,
 #define TT_KIND_REQUEST(x) MPI_Request *x, , x,

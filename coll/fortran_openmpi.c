@@ -256,6 +256,8 @@ static void put_statuses(MPI_Fint *to, const MPI_Status *statuses, int n)
     MPI_Fint *x, MPI_##Class c_##x = PMPI_##Class##_f2c(*x), &c_##x, *x = PMPI_##Class##_c2f(c_##x)
 #define TT_KIND_MESSAGE(x) TT_CHANGED(x, Message)
 #define TT_KIND_NEW_MESSAGE(x) TT_CHANGED(x, Message)
+#define TT_KIND_NEW_INFO(x)                                                                                            \
+    MPI_Fint *x, MPI_Info c_##x = MPI_INFO_NULL, &c_##x, *x = PMPI_Info_c2f(c_##x)
 #define TT_KIND_COMM_LEFT(x) TT_CHANGED(x, Comm)
 #define TT_KIND_OP_LEFT(x) TT_CHANGED(x, Op)
 

@@ -268,8 +268,8 @@ static int move_to_host(const struct tt_side *side, struct work w)
     w.elements = side->buf;
     if (!tt_side_solid(side, &at))
         return move_by_block(&w, side);
-    return tt_copy_now(side->place, w.out ? w.packed : tt_away(side->buf, at), w.out ? tt_away(side->buf, at) : w.packed,
-                       side->bytes);
+    return tt_copy_now(side->place, w.out ? w.packed : tt_away(side->buf, at),
+                       w.out ? tt_away(side->buf, at) : w.packed, side->bytes);
 }
 
 int tt_side_read(const struct tt_side *side, char *packed)

@@ -44,16 +44,26 @@ bool tt_is_on(void)
     return on && tt_config.enabled;
 }
 
-/* What is wrong is the same on all ranks: rank 0 says it, and the others only return the error. */
+/* What is wrong is the same on all ranks, or all know of it: one rank says it, and the others only return the error. */
 static int refuse(const char *why)
 {
-    int rank;
-
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank != 0)
-        tt_config.log = TT_SILENT;
     on = false;
-    return tt_raise(MPI_COMM_WORLD, why);
+    return tt_raise_together(MPI_COMM_WORLD, why);
+}
+
+/* Some rank's settings are wrong, which need not be everybody's: a file may be missing on one node only. The first such
+ * rank says it, before anybody may abort the job. */
+static int settings_are_sound(int rank, int size)
+{
+    int mine = config_error ? rank : size, first;
+
+    PMPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first == rank && rank != 0)
+        tt_log(TT_ERROR, "rank %d: %s", rank, config_why);
+    if (first != size && first != 0)
+        snprintf(config_why, sizeof config_why, "the settings of rank %d are wrong", first);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    return first == size;
 }
 
 /* The program may have been built for another MPI: then the PMPI_ functions are that one's, to which the handles that
@@ -128,7 +138,7 @@ static int start(int provided)
         tt_config_point_out_unknown();
         tt_log(TT_INFO, "Tutti %s, %d ranks%s", PACKAGE_VERSION, size, tt_config.enabled ? "" : ", off (TUTTI=off)");
     }
-    if (config_error)
+    if (!settings_are_sound(rank, size))
         return refuse(config_why);
     if (tt_comm_agree(MPI_COMM_WORLD) != MPI_SUCCESS)
         return refuse("the TUTTI_ settings differ between ranks");
@@ -171,9 +181,9 @@ __attribute__((visibility("default"))) int MPI_Finalize(void)
 {
     int error;
 
+    tt_progress_thread_stop(); /* first: what that thread polls is in no count */
     if (!tt_progress_to_end())
         tt_log(TT_WARN, "MPI_Finalize was called before all that was begun was over");
-    tt_progress_thread_stop();
     error = PMPI_Finalize();
     tt_places_close();
     tt_topology_close();

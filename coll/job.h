@@ -45,11 +45,12 @@ struct tt_job {
     struct tt_side send, recv;
     struct tt_shape shape;
     const struct tt_cell *cell;
-    bool applies; /* there is no cell, but a plan can have MPI_Reduce_local apply the op, to host memory: elements travel
-                     packed, so that each is as long on all ranks */
+    bool applies; /* there is no cell, but a plan can have MPI_Reduce_local apply the op, to host memory: elements
+                     travel packed, so that each is as long on all ranks */
     const char *foreign; /* why only the MPI below can do it, or NULL; equal on all ranks */
     bool ours;           /* the MPI below cannot: the type is Tutti's */
     bool uneven;         /* this rank sends blocks of another length than it receives, which nobody can serve */
+    bool aliased;        /* both sides are one buffer, which is not allowed */
     void *room;          /* one allocation for arrays that a call with a count per rank needs; NULL for others */
 };
 
@@ -119,8 +120,9 @@ struct tt_bound {
     struct tt_call native;        /* for the MPI below: the call, with stand-ins for device memory */
     const struct tt_side *result; /* the side whose stand-in is to be copied back, or NULL */
     enum tt_stand_in how;
-    char *stand_in;                  /* where it begins: of an image, where the side's buffer would */
-    char *packed_here, *packed_there; /* of an image: room for the data without gaps, on the host and in the side's place */
+    char *stand_in; /* where it begins: of an image, where the side's buffer would */
+    char *packed_here,
+        *packed_there; /* of an image: room for the data without gaps, on the host and in the side's place */
     struct tt_kept kept[TT_MAX_KEPT];
     int nkept;
 };

@@ -138,18 +138,48 @@ struct list {
 };
 static struct list polled = {NULL, &polled.first, PTHREAD_MUTEX_INITIALIZER};
 static struct list arrived = {NULL, &arrived.first, PTHREAD_MUTEX_INITIALIZER};
-static atomic_int polls; /* in both */
+static struct list outside = {NULL, &outside.first, PTHREAD_MUTEX_INITIALIZER}; /* those that call out */
+static atomic_int polls, outsiders;                                             /* in all; of the last */
 
 enum { PATIENCE_S = 10 };
 
-void tt_poll_add(struct tt_poll *p)
+static void list_put(struct list *l, struct tt_poll *p)
 {
     p->next = NULL;
-    pthread_mutex_lock(&arrived.lock);
-    *arrived.last = p;
-    arrived.last = &p->next;
-    pthread_mutex_unlock(&arrived.lock);
-    atomic_fetch_add(&polls, 1);
+    pthread_mutex_lock(&l->lock);
+    *l->last = p;
+    l->last = &p->next;
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* The first, or NULL. */
+static struct tt_poll *list_take(struct list *l)
+{
+    struct tt_poll *p;
+
+    pthread_mutex_lock(&l->lock);
+    p = l->first;
+    if (p)
+        l->first = p->next;
+    if (!l->first)
+        l->last = &l->first;
+    pthread_mutex_unlock(&l->lock);
+    return p;
+}
+
+static void count_outside(int more)
+{
+    atomic_fetch_add(&outsiders, more);
+    atomic_fetch_add(&polls, more);
+}
+
+void tt_poll_add(struct tt_poll *p)
+{
+    list_put(p->calls_out ? &outside : &arrived, p);
+    if (p->calls_out)
+        count_outside(1);
+    else
+        atomic_fetch_add(&polls, 1);
     atomic_fetch_add(&business, 1);
 }
 
@@ -184,9 +214,34 @@ static void poll_all(void)
     }
 }
 
+/* Each is in nobody's list while it is polled, so one thread has it; and in no count, lest one that does not come back
+ * be waited for. */
+static void poll_outside(void)
+{
+    struct tt_poll *p;
+
+    for (int n = atomic_load_explicit(&outsiders, memory_order_relaxed); n > 0 && (p = list_take(&outside)); n--) {
+        bool over;
+
+        count_outside(-1);
+        tt_inside++;
+        over = p->poll(p);
+        tt_inside--;
+        if (over) {
+            atomic_fetch_sub(&business, 1);
+        } else {
+            list_put(&outside, p);
+            count_outside(1);
+        }
+    }
+}
+
 void tt_progress(void)
 {
-    if (atomic_load_explicit(&polls, memory_order_relaxed) == 0 || pthread_mutex_trylock(&polled.lock))
+    if (atomic_load_explicit(&polls, memory_order_relaxed) == 0)
+        return;
+    poll_outside();
+    if (pthread_mutex_trylock(&polled.lock))
         return;
     take_arrived();
     tt_inside++;
@@ -333,10 +388,13 @@ struct orphan {
 static bool poll_orphan(struct tt_poll *p)
 {
     struct orphan *o = (struct orphan *)p;
+    const int inside = tt_inside;
     MPI_Status status;
-    int flag = 0;
-    const int error = PMPI_Test(&o->request, &flag, &status);
+    int flag = 0, error;
 
+    tt_inside = 0;
+    error = PMPI_Test(&o->request, &flag, &status);
+    tt_inside = inside;
     if (error == MPI_SUCCESS && !flag)
         return false;
     tt_unheard++;
@@ -363,7 +421,7 @@ int tt_ticket_free(struct tt_ticket *t)
     if (!o)
         return MPI_ERR_NO_MEM;
     forget(t);
-    *o = (struct orphan){.poll = {.poll = poll_orphan}, .ticket = t, .request = request};
+    *o = (struct orphan){.poll = {.poll = poll_orphan, .calls_out = true}, .ticket = t, .request = request};
     tt_poll_add(&o->poll);
     return MPI_SUCCESS;
 }

@@ -75,6 +75,7 @@ void tt_stub_close(struct tt_stub *stub); /* the request itself is the user's to
 /* Something that is under way, polled by whoever calls tt_progress. */
 struct tt_poll {
     bool (*poll)(struct tt_poll *p); /* true: over, and p no longer known (it may have been freed) */
+    bool calls_out; /* the MPI below may call the user's error handler, which may not come back: no lock is held then */
     struct tt_poll *next;
 };
 void tt_poll_add(struct tt_poll *p);

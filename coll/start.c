@@ -8,7 +8,6 @@
 
 #include "coll/begin.h"
 #include "coll/comm.h"
-#include "coll/contents.h"
 #include "coll/error.h"
 #include "coll/flat.h"
 #include "coll/init.h"
@@ -69,7 +68,16 @@ static void drop_runs(struct work *w)
     each_run(&w->job.recv, tt_flat_drop);
 }
 
-/* Blocks that share a type share the handle. */
+/* The same type under a handle of our own. Not by MPI_Type_dup, which would call the user's attribute functions. */
+static int same_type(MPI_Datatype type, MPI_Datatype *same)
+{
+    int error = PMPI_Type_contiguous(1, type, same);
+
+    return error == MPI_SUCCESS ? PMPI_Type_commit(same) : error;
+}
+
+/* Blocks that share a type share the handle. But the user's op is to be called with the user's own, as it would be by
+ * the MPI below: in every MPI that is good, freed or not, for as long as there is a type made of it. */
 static int hold_types(struct work *w, struct tt_side *side)
 {
     MPI_Datatype theirs = MPI_DATATYPE_NULL, ours = MPI_DATATYPE_NULL;
@@ -79,11 +87,11 @@ static int hold_types(struct work *w, struct tt_side *side)
 
         if (*type != theirs) {
             theirs = *type;
-            if (tt_type_hold(theirs, &ours) != MPI_SUCCESS)
+            if (same_type(theirs, &ours) != MPI_SUCCESS)
                 return -1;
             w->held[w->nheld++] = ours;
         }
-        *type = ours;
+        *type = w->job.applies ? theirs : ours;
     }
     return 0;
 }
@@ -181,7 +189,7 @@ static struct work *work_new(const struct tt_call *c, struct tt_comm *comm)
 static void work_free(struct work *w)
 {
     for (int i = 0; i < w->nheld; i++)
-        tt_type_drop(w->held[i]);
+        PMPI_Type_free(&w->held[i]);
     if (w->keeps_op)
         tt_op_release(w->call.op);
     if (w->holds_runs)
@@ -214,7 +222,7 @@ static bool poll_work(struct tt_poll *p)
 /* What has been begun starts moving; what needs nobody is over at once. */
 static void go(struct work *w)
 {
-    w->poll.poll = poll_work;
+    w->poll = (struct tt_poll){.poll = poll_work, .calls_out = !w->task.plan};
     if (!poll_work(&w->poll))
         tt_poll_add(&w->poll);
 }
@@ -284,7 +292,6 @@ static void hold_applied(struct work *w)
     keep_op(w);
     if ((hold(w) || !w->keeps_op) && !w->task.why[0])
         snprintf(w->task.why, sizeof w->task.why, "out of host memory");
-    w->task.bound.apply.type = w->nheld ? w->held[0] : w->call.recv.type;
 }
 
 static int start_work(struct work *w, MPI_Request *request)

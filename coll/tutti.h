@@ -33,6 +33,10 @@ int tutti_set(const char *name, const char *value);
  * are no more. */
 const char *tutti_algorithm(const char *collective, int i);
 
+/* What carried out this rank's last call of a collective ("allreduce") on comm, and why: "ring (TUTTI_ALLREDUCE, 16K-)".
+ * NULL if there has been none, or it is forgotten since. Good until this thread asks again. */
+const char *tutti_choice(MPI_Comm comm, const char *collective);
+
 /* "0.1.0" */
 const char *tutti_version(void);
 

@@ -10,6 +10,19 @@
 enum { SMALLEST = 4 << 10, LARGEST = 64 << 20 };
 static const double same = 1 - 1e-6;
 
+/* Of a shape, what all ranks share, and what all ranks know of lengths: nothing where they are local. */
+static struct tt_shape shared_part(const struct tt_shape *s)
+{
+    struct tt_shape shared = *s;
+
+    shared.inplace = false;
+    if (tt_coll_lengths_local(s->coll)) {
+        shared.count = 0;
+        shared.counts = shared.sends = NULL;
+    }
+    return shared;
+}
+
 static double seconds(const struct tt_alg *alg, struct tt_shape s, int64_t segment, const struct tt_net *net)
 {
     s.segment = segment;
@@ -21,7 +34,7 @@ static int64_t elements(const struct tt_shape *s, int64_t bytes)
     return bytes > (int64_t)s->unit ? bytes / (int64_t)s->unit : 1;
 }
 
-struct tt_estimate tt_estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
+static struct tt_estimate estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
 {
     const int64_t first = s->segment ? s->segment : elements(s, LARGEST);
     struct tt_estimate e = {alg, seconds(alg, *s, first, net), first};
@@ -37,9 +50,18 @@ struct tt_estimate tt_estimate(const struct tt_alg *alg, const struct tt_shape *
     return e;
 }
 
+struct tt_estimate tt_estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
+{
+    const struct tt_shape shared = shared_part(s);
+
+    return estimate(alg, &shared, net);
+}
+
 void tt_model_choose(enum tt_coll coll, const struct tt_shape *s, const struct tt_net *net, struct tt_estimate *best,
                      struct tt_estimate *next)
 {
+    const struct tt_shape shared = shared_part(s);
+
     *best = *next = (struct tt_estimate){0};
     for (int i = 0; tt_algs[i]; i++) {
         const struct tt_alg *alg = tt_algs[i];
@@ -47,7 +69,7 @@ void tt_model_choose(enum tt_coll coll, const struct tt_shape *s, const struct t
 
         if (!alg->cost || !tt_alg_serves(alg, coll) || tt_infeasible(alg, s))
             continue;
-        e = tt_estimate(alg, s, net);
+        e = estimate(alg, &shared, net);
         if (!best->alg || e.seconds < best->seconds * same) {
             *next = *best;
             *best = e;

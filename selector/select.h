@@ -4,16 +4,26 @@
 #ifndef TT_SELECT_H
 #define TT_SELECT_H
 
-#include "algos/algos.h"
+#include "selector/rules.h"
 
 struct tt_choice {
     const struct tt_alg *alg;
-    char why[192]; /* words: "default: up to 16K", "TUTTI_ALLREDUCE" */
+    int64_t segment; /* elements; 0: the shape's */
+    char why[256];   /* words: "model: 13.2 us, then ring 20 us", "TUTTI_ALLREDUCE, 16K-", "rules.txt:12"; and who was passed over */
+};
+
+/* Who may say what is to run, the strongest first; NULL: nobody did. */
+struct tt_orders {
+    const struct tt_rules *info;  /* the communicator's info key */
+    const struct tt_rules *pin;   /* TUTTI_<COLLECTIVE> */
+    const struct tt_rules *rules; /* TUTTI_RULES */
+    const struct tt_net *net;     /* for the model, which decides where nobody else does; NULL: the MPI below then */
+    int level;                    /* an enum tt_level, which rules may ask for; -1: not known */
 };
 
 /* coll is the call's own, s its family's shape. foreign: why only the MPI below can do it (a user's op), or NULL; ours:
  * the MPI below cannot (a type of Tutti's). Both are the same on all ranks. alg is NULL if nobody can. */
-struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const struct tt_alg *pin, const char *foreign,
-                           bool ours);
+struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const struct tt_orders *orders,
+                           const char *foreign, bool ours);
 
 #endif

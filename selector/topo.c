@@ -150,3 +150,18 @@ enum tt_level tt_topo_level(const struct tt_topo *t, int a, int b)
         return TT_LEVEL_GPU;
     return t->kinds[x->node].linked ? TT_LEVEL_LINK : TT_LEVEL_HOST;
 }
+
+/* Within a node every pair is like every other, but for those that share a GPU: so rank 0's pairs show the worst. */
+int tt_topo_slowest(const struct tt_topo *t)
+{
+    int slowest = -1;
+
+    if (t && t->nodes.n > 1)
+        return TT_LEVEL_NIC;
+    for (int r = 1; t && r < t->size; r++) {
+        const int level = (int)tt_topo_level(t, 0, r);
+
+        slowest = level > slowest ? level : slowest;
+    }
+    return slowest;
+}

@@ -68,6 +68,9 @@ struct tt_topo *tt_topo_part(const struct tt_topo *t, const int *ranks, int size
 
 /* What lies between two different ranks. */
 enum tt_level tt_topo_level(const struct tt_topo *t, int a, int b);
+
+/* The slowest level that its ranks cross, an enum tt_level; -1 where there is no other rank, or t is NULL. */
+int tt_topo_slowest(const struct tt_topo *t);
 const char *tt_level_name(enum tt_level level);  /* "nic" */
 const char *tt_level_words(enum tt_level level); /* "the network" */
 
@@ -83,6 +86,10 @@ struct tt_found {
 /* The topology of size ranks that found so much, with the speeds that are assumed where nothing was measured. NULL if out
  * of memory. */
 struct tt_topo *tt_topo_found(const struct tt_found *found, int size);
+
+/* So many ranks on one node, with no GPUs and the speeds that are assumed: what to think where nothing is known. NULL if
+ * out of memory. */
+struct tt_topo *tt_topo_assumed(int size);
 
 /* Reads a file (see doc/topology.md); 0, or -1 with why (of size bytes) filled: file, line where known, what is wrong,
  * what may be there. Ranks are placed as the file says unless place ("block", "round-robin") overrules it; n > 0

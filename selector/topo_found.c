@@ -94,3 +94,15 @@ struct tt_topo *tt_topo_found(const struct tt_found *found, int size)
     assume_speeds(t, gpus);
     return t;
 }
+
+struct tt_topo *tt_topo_assumed(int size)
+{
+    struct tt_found *found = calloc((size_t)size, sizeof *found);
+    struct tt_topo *t;
+
+    for (int r = 0; found && r < size; r++)
+        found[r].socket = found[r].nic = -1;
+    t = found ? tt_topo_found(found, size) : NULL;
+    free(found);
+    return t;
+}

@@ -323,11 +323,11 @@ START_TEST(reproducible_is_said)
     expect_said("on 4 ranks, reproducible\n");
     expect_said("ring               cannot serve this: it folds in an order that depends on the size or place, and "
                 "TUTTI_REPRODUCIBLE=1");
-    expect_said("* halving");
+    expect_said("* direct");
     expect_said("; reproducible); TUTTI_ALLREDUCE=NAME pins another");
     expect_status(0, "TUTTI_REPRODUCIBLE=1 TUTTI_ALLREDUCE=ring @ explain allreduce -n 6 --bytes 64M");
     expect_said("* direct");
-    expect_said("pinned ring is not feasible: it folds in an order");
+    expect_said("; TUTTI_ALLREDUCE passed over, because ring is not feasible: it folds in an order");
     all = explain("allreduce -n 4");
     ck_assert(json_is_false(json_object_get(all, "reproducible")));
     json_decref(all);

@@ -10,6 +10,8 @@
 
 #include "coll/config.h"
 #include "coll/sizes.h"
+#include "selector/model.h"
+#include "selector/net.h"
 #include "selector/select.h"
 #include "tools/score.h"
 #include "tools/tools.h"
@@ -23,6 +25,8 @@ struct arguments {
     struct tt_shape shape;
     int64_t bytes;
     bool json;
+    struct tt_topo *topo;
+    struct tt_net *net; /* of topo */
 };
 
 /* What one algorithm costs. */
@@ -86,16 +90,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {
-    options, parse, "COLLECTIVE",
-    "Tell, without running anything, which algorithms can serve a collective of a given size, what each costs, and which "
-    "one would be chosen. TUTTI_ variables count as they would in a run.\v"
-    "Sizes: K, M, G (or KiB ...) are powers of 1024, KB, MB, GB of 1000.\n\n"
-    "Examples:\n"
-    "  tutti explain allreduce -n 8 --bytes 64M\n"
-    "  tutti explain allreduce -n 6 --bytes 1K --type double --non-commutative\n"
-    "  tutti explain alltoall -n 64 --bytes 4K --json\n",
-    NULL, NULL, NULL};
+static const struct argp argp = {options,
+                                 parse,
+                                 "COLLECTIVE",
+                                 "Tell, without running anything, which algorithms can serve a collective of a given "
+                                 "size, what each costs, and which "
+                                 "one would be chosen. TUTTI_ variables count as they would in a run.\v"
+                                 "Sizes: K, M, G (or KiB ...) are powers of 1024, KB, MB, GB of 1000.\n\n"
+                                 "Examples:\n"
+                                 "  tutti explain allreduce -n 8 --bytes 64M\n"
+                                 "  tutti explain allreduce -n 6 --bytes 1K --type double --non-commutative\n"
+                                 "  tutti explain alltoall -n 64 --bytes 4K --json\n",
+                                 NULL,
+                                 NULL,
+                                 NULL};
 
 /* ---- arguments to a shape ---- */
 
@@ -128,7 +136,7 @@ static void settle_reduction(const struct argp_state *state, struct arguments *a
 
 static void settle(const struct argp_state *state, struct arguments *a)
 {
-    char why[256];
+    char why[1024];
 
     a->coll = tool_coll(state, a->coll_name ? a->coll_name : "");
     a->shape.coll = tt_coll_family(a->coll);
@@ -144,7 +152,8 @@ static void settle(const struct argp_state *state, struct arguments *a)
         settle_reduction(state, a);
     a->shape.count = a->bytes / (int64_t)a->shape.unit;
     a->shape.segment = tt_config.segment / (int64_t)a->shape.unit;
-    a->shape.segment = a->shape.segment > 0 ? a->shape.segment : 1;
+    if (tt_config.segment && a->shape.segment == 0)
+        a->shape.segment = 1;
     a->shape.reproducible = tt_config.reproducible && tool_reduces(a->coll);
 }
 
@@ -182,13 +191,18 @@ static bool count_some(struct figures *f, const struct tt_shape *s)
     return true;
 }
 
-static struct figures count(const struct argp_state *state, const struct tt_alg *alg, const struct tt_shape *s)
+/* With the segment that was chosen for it, if it was. */
+static struct figures count(const struct argp_state *state, const struct tt_alg *alg, const struct arguments *a,
+                            const struct tt_choice *choice)
 {
-    struct figures f = {.alg = alg, .why_not = tt_infeasible(alg, s)};
+    struct figures f = {.alg = alg, .why_not = tt_infeasible(alg, &a->shape)};
+    struct tt_shape s = a->shape;
 
+    if (alg->segmented)
+        s.segment = choice->alg == alg ? choice->segment : tt_estimate(alg, &a->shape, a->net).segment;
     f.planned = alg->build && !f.why_not;
-    if (f.planned && !(s->size <= ALL_RANKS ? count_all(&f, s) : count_some(&f, s)))
-        tool_die(state, TOOL_FAILED, "cannot set out %s %s: %s", tt_coll_name(s->coll), alg->name, strerror(errno));
+    if (f.planned && !(s.size <= ALL_RANKS ? count_all(&f, &s) : count_some(&f, &s)))
+        tool_die(state, TOOL_FAILED, "cannot set out %s %s: %s", tt_coll_name(s.coll), alg->name, strerror(errno));
     return f;
 }
 
@@ -202,7 +216,8 @@ static void print_shape(const struct arguments *a)
     if (a->shape.coll != TT_COLL_barrier)
         printf(" of %s%s", tt_size_print(size, sizeof size, a->bytes), tool_in_blocks(a->shape.coll) ? " a block" : "");
     if (tool_reduces(a->coll))
-        printf(" (%" PRId64 " %s, %s%s)", a->shape.count, a->type_name, a->op, a->shape.commutes ? "" : ", not commutative");
+        printf(" (%" PRId64 " %s, %s%s)", a->shape.count, a->type_name, a->op,
+               a->shape.commutes ? "" : ", not commutative");
     printf(" on %d rank%s", a->shape.size, a->shape.size == 1 ? "" : "s");
     if (tool_rooted(a->coll))
         printf(", root %d", a->shape.root);
@@ -243,7 +258,7 @@ static void print_text(const struct argp_state *state, const struct arguments *a
     print_shape(a);
     for (int i = 0; tt_algs[i]; i++)
         if (tt_alg_serves(tt_algs[i], a->coll)) {
-            const struct figures f = count(state, tt_algs[i], &a->shape);
+            const struct figures f = count(state, tt_algs[i], a, choice);
 
             print_figures(&f, a, f.alg == choice->alg);
         }
@@ -253,32 +268,33 @@ static void print_text(const struct argp_state *state, const struct arguments *a
 static json_t *json_of(const struct figures *f, const struct arguments *a)
 {
     const json_int_t unit = (json_int_t)a->shape.unit;
-    json_t *row = json_pack("{s:s, s:s, s:b}", "name", f->alg->name, "summary", f->alg->summary, "feasible", !f->why_not);
+    json_t *row =
+        json_pack("{s:s, s:s, s:b}", "name", f->alg->name, "summary", f->alg->summary, "feasible", !f->why_not);
 
     if (f->why_not)
         json_object_set_new(row, "why_not", json_string(f->why_not));
     if (f->planned)
-        json_object_update_new(row, json_pack("{s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "rounds", f->rounds,
-                                              "messages_per_rank", f->most.messages, "reductions_per_rank",
-                                              f->most.reductions, "bytes_sent_per_rank", f->most.sent * unit,
-                                              "bytes_received_per_rank", f->most.received * unit,
-                                              "bytes_copied_per_rank", f->most.copied * unit,
-                                              "bytes_reduced_per_rank", f->most.reduced * unit));
+        json_object_update_new(row,
+                               json_pack("{s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "rounds", f->rounds,
+                                         "messages_per_rank", f->most.messages, "reductions_per_rank",
+                                         f->most.reductions, "bytes_sent_per_rank", f->most.sent * unit,
+                                         "bytes_received_per_rank", f->most.received * unit, "bytes_copied_per_rank",
+                                         f->most.copied * unit, "bytes_reduced_per_rank", f->most.reduced * unit));
     return row;
 }
 
 static void print_json(const struct argp_state *state, const struct arguments *a, const struct tt_choice *choice)
 {
     json_t *rows = json_array();
-    json_t *all = json_pack("{s:s, s:i, s:I, s:I, s:i, s:b, s:b, s:b, s:o, s:{s:s, s:s}}", "collective", tt_coll_name(a->coll),
-                            "ranks", a->shape.size, "bytes", (json_int_t)a->bytes, "count", (json_int_t)a->shape.count,
-                            "root", a->shape.root, "commutes", a->shape.commutes, "reproducible", a->shape.reproducible, "all_ranks_counted",
-                            a->shape.size <= ALL_RANKS, "algorithms", rows, "chosen", "name", choice->alg->name, "why",
-                            choice->why);
+    json_t *all = json_pack("{s:s, s:i, s:I, s:I, s:i, s:b, s:b, s:b, s:o, s:{s:s, s:s}}", "collective",
+                            tt_coll_name(a->coll), "ranks", a->shape.size, "bytes", (json_int_t)a->bytes, "count",
+                            (json_int_t)a->shape.count, "root", a->shape.root, "commutes", a->shape.commutes,
+                            "reproducible", a->shape.reproducible, "all_ranks_counted", a->shape.size <= ALL_RANKS,
+                            "algorithms", rows, "chosen", "name", choice->alg->name, "why", choice->why);
 
     for (int i = 0; tt_algs[i]; i++)
         if (tt_alg_serves(tt_algs[i], a->coll)) {
-            const struct figures f = count(state, tt_algs[i], &a->shape);
+            const struct figures f = count(state, tt_algs[i], a, choice);
 
             json_array_append_new(rows, json_of(&f, a));
         }
@@ -293,12 +309,22 @@ int tool_explain(int argc, char **argv)
 {
     struct arguments a = {.type_name = "float", .op = "sum", .bytes = 1 << 20};
     struct argp_state state = {.name = argv[0]};
+    struct tt_orders orders;
     struct tt_choice choice;
 
     a.shape = (struct tt_shape){.size = 4, .commutes = true, .unit = 1};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     settle(&state, &a);
-    choice = tt_select(a.coll, &a.shape, tt_config.pin[a.coll], NULL, false);
+    a.topo = tt_topo_assumed(a.shape.size);
+    a.net = a.topo ? tt_net_make(a.topo) : NULL;
+    if (!a.net)
+        tool_die(&state, TOOL_FAILED, "out of memory");
+    a.shape.nodes = &a.topo->nodes;
+    orders = (struct tt_orders){
+        .pin = tt_config.pin[a.coll], .rules = tt_config.read, .net = a.net, .level = tt_topo_slowest(a.topo)};
+    choice = tt_select(a.coll, &a.shape, &orders, NULL, false);
     (a.json ? print_json : print_text)(&state, &a, &choice);
+    tt_net_free(a.net);
+    tt_topo_free(a.topo);
     return TOOL_OK;
 }

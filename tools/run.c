@@ -163,7 +163,7 @@ static void check_command(const struct argp_state *state, const char *command, c
 
 static void check_settings(const struct argp_state *state)
 {
-    char why[512];
+    char why[1024];
 
     if (tt_config_load(why, sizeof why))
         tool_die(state, TOOL_USAGE, "%s", why);

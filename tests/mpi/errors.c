@@ -530,6 +530,52 @@ static void try_all_uneven(void)
     test_set("TUTTI_CHUNK", NULL);
 }
 
+/* ---- one buffer for both sides, on one rank alone ---- */
+
+/* Whatever the MPI below thinks of it: nobody may be left waiting, and what arrives is what was there before. */
+static void try_alias(const struct row *row, const char *algorithm, enum memory memory, bool all)
+{
+    static int ours[2 * COUNT * MAX_RANKS], want[2 * COUNT * MAX_RANKS], got[2 * COUNT * MAX_RANKS];
+    const size_t bytes = sizeof(int) * COUNT * (size_t)(row->traits & TT_RECV_BLOCKS ? test_size : 1);
+    struct region *send = &regions[memory][0], *recv = &regions[memory][1];
+    struct tt_call c = row_call(row, COUNT, MPI_INT, MPI_COMM_WORLD, false);
+    const bool wrong = all || test_rank == 0;
+
+    test_now("%s by %s, %s memory, one buffer for both sides on %s", row->id, algorithm, memory_names[memory],
+             all ? "all ranks" : "rank 0");
+    for (int i = 0; i < 2 * COUNT * MAX_RANKS; i++)
+        ours[i] = 100 * test_rank + i;
+    memset(want, 0, sizeof want);
+    c.send.buf = ours;
+    c.recv.out = want;
+    row->theirs(&c);
+    c.recv.out = region_set(recv, 0, ours, sizeof ours);
+    c.send.buf = wrong ? c.recv.out : region_set(send, 0, ours, sizeof ours);
+    if (!test_success(row->ours(&c)) || ((row->traits & TT_RECV_AT_ROOT) && test_rank != c.root))
+        return;
+    test_check(region_get(recv, got), "bytes around the receive buffer were written");
+    test_check(memcmp(got, want, bytes) == 0, "expected what two buffers give");
+}
+
+static void try_aliases(void)
+{
+    const char *algorithm;
+
+    for (int r = 0; r < NROWS; r++)
+        for (int a = 0; (algorithm = test_algorithm(rows[r].id, a)); a++) {
+            if (rows[r].traits & (TT_NO_BUFFER | TT_ONE_BUFFER | TT_RECV_NOT_FIRST | TT_NEIGHBOURS) ||
+                strcmp(algorithm, "native") == 0)
+                continue; /* the MPI below is not asked: it may refuse, and leave the others waiting */
+            test_pin(rows[r].id, algorithm);
+            for (int all = 0; all < 2; all++) {
+                try_alias(&rows[r], algorithm, HOST, all);
+                if (test_gpus > 0)
+                    try_alias(&rows[r], algorithm, DEVICE, all);
+            }
+            test_pin(rows[r].id, NULL);
+        }
+}
+
 /* ---- handlers that do more than return ---- */
 
 enum raiser { BELOW, REFUSED, FAILED, NRAISERS };
@@ -645,6 +691,61 @@ static void try_jumps(MPI_Comm all)
     check_nothing_taken(all);
 }
 
+/* Polls until the handler has been called, or for some seconds. */
+static void progress_until_jump(void)
+{
+    int flag;
+
+    for (int i = 0; i < 5000 && jumps == 0; i++) {
+        MPI_Iprobe(MPI_ANY_SOURCE, 1, meeting, &flag, MPI_STATUS_IGNORE);
+        usleep(1000);
+    }
+}
+
+/* MPICH has forgotten by then which communicator the message was of. */
+static void set_handlers(MPI_Errhandler handler)
+{
+    PMPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    PMPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+}
+
+/* Nobody waits for a receive that has been freed, so that its error comes up while whatever call polls; then what is
+ * under way must still move on. */
+static void try_jump_out_of_poll(MPI_Comm all, MPI_Errhandler jumper)
+{
+    struct region *from = &regions[DEVICE][0], *to = &regions[DEVICE][1];
+    static const int numbers[COUNT];
+    double mine = test_rank + 1, sum = 0, want = test_size * (test_size + 1) / 2.0;
+    MPI_Request request;
+
+    if (test_gpus == 0)
+        return;
+    test_now("a handler that leaves by longjmp from a freed receive that is too short");
+    jumps = 0;
+    region_set(to, 0, numbers, sizeof numbers);
+    if (test_rank == 0) {
+        test_success(MPI_Irecv(to->at, 1, MPI_INT, 1, 3, all, &request));
+        test_success(MPI_Request_free(&request));
+        PMPI_Barrier(meeting);
+        set_handlers(jumper);
+        if (setjmp(place) == 0)
+            progress_until_jump();
+        set_handlers(MPI_ERRORS_RETURN);
+        test_check(jumps == 1, "the handler was called %d times", jumps);
+    } else {
+        PMPI_Barrier(meeting);
+        if (test_rank == 1)
+            test_success(PMPI_Send(numbers, COUNT, MPI_INT, 0, 3, all));
+    }
+    region_set(from, 0, &mine, sizeof mine);
+    region_set(to, 0, &sum, sizeof sum);
+    test_success(MPI_Iallreduce(from->at, to->at, 1, MPI_DOUBLE, MPI_SUM, meeting, &request));
+    test_success(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    region_get(to, &sum);
+    test_check(sum == want, "then an Iallreduce: expected %g, got %g", want, sum);
+    check_served(MPI_COMM_WORLD);
+}
+
 /* Rank 0 meets the others from within its handler, they meet it from the program. */
 static void try_meetings(void)
 {
@@ -676,6 +777,8 @@ static void try_handlers(void)
     PMPI_Comm_set_errhandler(all, jumper);
     test_pin("allgather", "bruck");
     try_jumps(all);
+    MPI_Barrier(meeting);
+    try_jump_out_of_poll(all, jumper);
     test_pin("allgather", NULL);
     PMPI_Comm_set_errhandler(apart, meeter);
     try_meetings();
@@ -718,6 +821,7 @@ int main(int argc, char **argv)
     if (test_gpus > 0)
         try_handler(DEVICE);
     try_all_uneven();
+    try_aliases();
     try_handlers();
     try_sound();
     PMPI_Type_free(&two_ints);

@@ -11,6 +11,7 @@
 #define DATATYPE_T type(MPI_Datatype)
 #define OP_T type(MPI_Op)
 #define MESSAGE_T type(MPI_Message)
+#define FILE_T type(MPI_File)
 #define STATUS_T(s) type(MPI_Status) :: s
 #define STATUSES_T(s, n) type(MPI_Status) :: s(n)
 #define VALUE_OF(handle) handle%MPI_VAL
@@ -22,6 +23,7 @@
 #define DATATYPE_T integer
 #define OP_T integer
 #define MESSAGE_T integer
+#define FILE_T integer
 #define STATUS_T(s) integer :: s(MPI_STATUS_SIZE)
 #define STATUSES_T(s, n) integer :: s(MPI_STATUS_SIZE, n)
 #define VALUE_OF(handle) handle
@@ -60,6 +62,10 @@ program fortran
       import :: c_int, c_ptr
       type(c_ptr), value :: from, to
       integer(c_int), value :: n, datatype, op
+    end function
+    integer(c_int) function help_set(name, value) bind(c)
+      import :: c_int, c_char
+      character(kind=c_char), intent(in) :: name(*), value(*)
     end function
     integer(c_int) function help_calls(name) bind(c)
       import :: c_int, c_char
@@ -121,6 +127,7 @@ program fortran
   call try_types()
   call try_user_op()
   call try_many()
+  call try_foreign()
   call try_errors()
 
   doing = 'the end'
@@ -1573,6 +1580,49 @@ contains
     call expect(m)
   end subroutine
 #endif
+
+  ! ---- calls that stay the MPI's own ----
+
+  ! The last rank makes one before it waits for a sum, which the others wait for first; and the calls have strings and
+  ! logicals.
+  subroutine try_foreign()
+    character(len=*), parameter :: calls(4) = ['MPI_Comm_dup   ', 'MPI_Cart_create', 'MPI_Comm_split ', 'MPI_File_open  ']
+    integer, parameter :: mode = MPI_MODE_CREATE + MPI_MODE_WRONLY + MPI_MODE_DELETE_ON_CLOSE
+    COMM_T :: made
+    FILE_T :: opened
+    integer :: k, n
+
+    flavour = nonblocking
+    n = help_set('TUTTI_ALLREDUCE' // c_null_char, 'ring' // c_null_char) ! many messages, one after the other
+    call check(n == MPI_SUCCESS, 'Tutti to be preloaded')
+    do k = 1, 4
+      call begin('sum while a rank is in ' // calls(k), .false.)
+      call MPI_Iallreduce(host_s, host_r, room, MPI_INTEGER, MPI_SUM, comm, request, ierr)
+      if (me /= p - 1) call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
+      made = MPI_COMM_NULL
+      select case (k)
+      case (1)
+        call MPI_Comm_dup(comm, made, ierr)
+      case (2)
+        call MPI_Cart_create(comm, 1, [p], [.true.], .false., made, ierr)
+      case (3)
+        call MPI_Comm_split(comm, 5, me, made, ierr)
+      case (4)
+        call MPI_File_open(comm, 'fortran_foreign.tmp', mode, MPI_INFO_NULL, opened, ierr)
+        call check(ierr == MPI_SUCCESS, 'the file to be opened')
+        call MPI_File_close(opened, ierr)
+      end select
+      call check(ierr == MPI_SUCCESS, 'the call to return MPI_SUCCESS')
+      if (me == p - 1) call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
+      call check(all(host_r == [(total(p - 1, i), i=1, room)]), 'the right sum')
+      if (made == MPI_COMM_NULL) cycle
+      call MPI_Comm_size(made, n, ierr)
+      call check(n == p, 'all ranks in what was made')
+      call MPI_Comm_free(made, ierr)
+    end do
+    n = help_set('TUTTI_ALLREDUCE' // c_null_char, c_null_char)
+    call forget_calls()
+  end subroutine
 
   ! ---- errors ----
 

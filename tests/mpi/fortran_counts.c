@@ -25,6 +25,7 @@
 #define TT_KIND_NEW_REQUEST(x) MPI_Request *x, , x,
 #define TT_KIND_MESSAGE(x) MPI_Message *x, , x,
 #define TT_KIND_NEW_MESSAGE(x) MPI_Message *x, , x,
+#define TT_KIND_NEW_INFO(x) MPI_Info *x, , x,
 #define TT_KIND_COMM_LEFT(x) MPI_Comm *x, , x,
 #define TT_KIND_OP_LEFT(x) MPI_Op *x, , x,
 #define TT_KIND_STATUS(x) MPI_Status *x, , x,

@@ -15,6 +15,7 @@ void *help_take(size_t bytes);
 void help_copy(void *to, const void *from, size_t bytes);
 int help_native(const void *from, void *to, int n, MPI_Fint type, MPI_Fint op);
 int help_calls(const char *name);
+int help_set(const char *name, const char *value);
 
 /* How many GPUs there are; this rank takes one of them. */
 int help_gpus(int rank)
@@ -52,4 +53,13 @@ int help_calls(const char *name)
 
     *(void **)&counted_calls = dlsym(RTLD_DEFAULT, "counted_calls");
     return counted_calls ? counted_calls(name) : -2;
+}
+
+/* tutti_set; -2 where Tutti is not preloaded. */
+int help_set(const char *name, const char *value)
+{
+    int (*set)(const char *, const char *);
+
+    *(void **)&set = dlsym(RTLD_DEFAULT, "tutti_set");
+    return set ? set(name, value) : -2;
 }

@@ -250,6 +250,17 @@ void test_pin(const char *collective, const char *algorithm)
     test_set(name, algorithm);
 }
 
+const char *test_choice(MPI_Comm comm, const char *collective)
+{
+    static const char *(*choice)(MPI_Comm, const char *);
+    const char *text;
+
+    if (!choice)
+        need("tutti_choice", &choice);
+    text = choice(comm, collective);
+    return text ? text : "";
+}
+
 int test_format(int format, MPI_Datatype *type)
 {
     static int (*make)(int, MPI_Datatype *);

@@ -49,6 +49,7 @@ int test_end(void);
 void test_set(const char *name, const char *value); /* tutti_set; must succeed */
 const char *test_algorithm(const char *collective, int i);
 void test_pin(const char *collective, const char *algorithm); /* TUTTI_<COLLECTIVE>=algorithm */
+const char *test_choice(MPI_Comm comm, const char *collective); /* tutti_choice; "" in place of NULL */
 int test_format(int format, MPI_Datatype *type);              /* tutti_type */
 
 /* ---- random numbers ---- */

@@ -2,8 +2,8 @@
 /* TUTTI_REPRODUCIBLE=1: the bits of a reduction's result are a function of the number of ranks and of the operands,
  * and of nothing else. The function is written down here once more, and every reduction is held to it at every element:
  * whatever the count, so that two vectors reduced at once are what they are apart; whatever the root, in place or not,
- * on host and GPU; and allreduce, reduce and reduce_scatter are held to the same. Numbers are such that another order
- * would show, which is shown. */
+ * on host and GPU; by nonblocking calls, even the first on a communicator; and allreduce, reduce and reduce_scatter are
+ * held to the same. Numbers are such that another order would show, which is shown. */
 #include "tests/mpi/harness.h"
 
 #include <math.h>
@@ -165,6 +165,127 @@ static void check_memory(enum memory memory)
     region_free(&recv_side);
 }
 
+/* ---- a communicator's first call is a nonblocking one ---- */
+
+static int by_dup(MPI_Comm *made)
+{
+    return MPI_Comm_dup(MPI_COMM_WORLD, made);
+}
+
+static int by_split(MPI_Comm *made)
+{
+    return MPI_Comm_split(MPI_COMM_WORLD, 0, test_rank, made);
+}
+
+static int by_create(MPI_Comm *made)
+{
+    MPI_Group group;
+    int error;
+
+    PMPI_Comm_group(MPI_COMM_WORLD, &group);
+    error = MPI_Comm_create(MPI_COMM_WORLD, group, made);
+    PMPI_Group_free(&group);
+    return error;
+}
+
+static int by_create_group(MPI_Comm *made)
+{
+    MPI_Group group;
+    int error;
+
+    PMPI_Comm_group(MPI_COMM_WORLD, &group);
+    error = MPI_Comm_create_group(MPI_COMM_WORLD, group, 3, made);
+    PMPI_Group_free(&group);
+    return error;
+}
+
+static int by_cart_create(MPI_Comm *made)
+{
+    const int periodic = 0;
+
+    return MPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, made);
+}
+
+static int by_merge(MPI_Comm *made)
+{
+    const int first = test_rank < test_size / 2;
+    MPI_Comm part, inter;
+    int error;
+
+    MPI_Comm_split(MPI_COMM_WORLD, first, test_rank, &part);
+    MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, first ? test_size / 2 : 0, 9, &inter);
+    error = MPI_Intercomm_merge(inter, !first, made);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&part);
+    return error;
+}
+
+static const struct maker {
+    const char *call;
+    int (*make)(MPI_Comm *made);
+} makers[] = {
+    {"MPI_Comm_dup", by_dup},
+    {"MPI_Comm_split", by_split},
+    {"MPI_Comm_create", by_create},
+    {"MPI_Comm_create_group", by_create_group},
+    {"MPI_Cart_create", by_cart_create},
+    {"MPI_Intercomm_merge", by_merge},
+};
+
+/* A nonblocking reduction of n doubles, in blocks of n a rank where there are blocks. */
+static int first_allreduce(double *out, int n, MPI_Comm comm, MPI_Request *request)
+{
+    return MPI_Iallreduce(give((size_t)n), out, n, MPI_DOUBLE, MPI_SUM, comm, request);
+}
+
+static int first_scan(double *out, int n, MPI_Comm comm, MPI_Request *request)
+{
+    return MPI_Iscan(give((size_t)n), out, n, MPI_DOUBLE, MPI_SUM, comm, request);
+}
+
+static int first_blocks(double *out, int n, MPI_Comm comm, MPI_Request *request)
+{
+    return MPI_Ireduce_scatter_block(give((size_t)(n * test_size)), out, n, MPI_DOUBLE, MPI_SUM, comm, request);
+}
+
+static const struct first {
+    const char *call;
+    int (*start)(double *out, int n, MPI_Comm comm, MPI_Request *request);
+    enum wanted wanted;
+    bool blocks;
+} firsts[] = {
+    {"MPI_Iallreduce", first_allreduce, ALL, false},
+    {"MPI_Iscan", first_scan, UP_TO_HERE, false},
+    {"MPI_Ireduce_scatter_block", first_blocks, ALL, true},
+};
+enum { NFIRSTS = sizeof firsts / sizeof *firsts };
+
+static void check_first_call(const struct maker *maker, const struct first *first, int n)
+{
+    MPI_Request request;
+    MPI_Comm made;
+
+    test_now("%s of %d doubles, the first call on a communicator of %s", first->call, n, maker->call);
+    test_success(maker->make(&made));
+    test_success(first->start(take((size_t)n, false), n, made, &request));
+    test_success(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    must_be((size_t)n, first->blocks ? (size_t)(n * test_rank) : 0, first->wanted);
+    test_success(MPI_Comm_free(&made));
+}
+
+static void check_first_calls(void)
+{
+    region_make(&send_side, HOST, MOST * sizeof(double));
+    region_make(&recv_side, HOST, MOST * sizeof(double));
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+        for (int k = 0; k < NFIRSTS; k++) {
+            check_first_call(&makers[i], &firsts[k], 10);
+            check_first_call(&makers[i], &firsts[k], 20001);
+        }
+    region_free(&send_side);
+    region_free(&recv_side);
+}
+
 /* How many elements of an allreduce by that algorithm have other bits. */
 static long others(const char *algorithm, size_t n)
 {
@@ -196,6 +317,7 @@ int main(int argc, char **argv)
     test_set("TUTTI_REPRODUCIBLE", "1");
     differ = others("ring", 1000);
     test_check(differ == 0, "expected no other bits although a ring is pinned, seen %ld", differ);
+    check_first_calls();
     check_memory(HOST);
     if (memory_exists(DEVICE))
         check_memory(DEVICE);

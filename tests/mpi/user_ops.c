@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The user's ops with TUTTI_REPRODUCIBLE=1: products of 2x2 matrices, which do not commute, and of which another order
- * gives other bits, on communicators of 2 to all ranks. The result is written down here once more, as a fold of the tree
- * that the number of ranks alone decides, and every algorithm, collective and flavour is held to it to the last bit.
- * Every rank lays its matrices out in another way, with gaps, backwards, before the address it gives, under equal
+ * gives other bits, on communicators of 2 to all ranks. The result is written down here once more, as a fold of the
+ * tree that the number of ranks alone decides, and every algorithm, collective and flavour is held to it to the last
+ * bit. Every rank lays its matrices out in another way, with gaps, backwards, before the address it gives, under equal
  * signatures; the op has to get that rank's own datatype, and finds the matrices by it. */
 #include "tests/mpi/harness.h"
 
@@ -30,7 +30,7 @@ static struct layout layouts[NLAYOUTS] = {{.extent = 4, .at = {0, 1, 2, 3}},
                                           {.extent = 7, .at = {-1, 4, 2, 1}}};
 enum { BEFORE = 1 }; /* doubles of a buffer before its address */
 
-static struct layout *own; /* of this rank */
+static struct layout *own;    /* of this rank */
 static MPI_Datatype expected; /* what the op is to be called with */
 static long strange, calls;
 
@@ -169,7 +169,7 @@ static void must_be(size_t room, size_t n, size_t first, enum wanted wanted)
     for (size_t i = 0; i < room; i++) {
         const size_t at = BEFORE + i * (size_t)own->extent;
         const struct matrix got = matrix_read(seen + at, own);
-        const struct matrix want = i >= n            ? got
+        const struct matrix want = i >= n          ? got
                                    : wanted == ALL ? fold_all(first + i)
                                                    : fold_up_to(0, rank + (wanted == UP_TO_HERE), first + i);
 
@@ -192,7 +192,8 @@ static const void *from(size_t n, bool inplace)
 
 static void try_allreduce(size_t n, bool inplace, const char *algorithm)
 {
-    test_now("allreduce of %zu matrices on %d ranks%s, pinned to \"%s\"", n, size, inplace ? ", in place" : "", algorithm);
+    test_now("allreduce of %zu matrices on %d ranks%s, pinned to \"%s\"", n, size, inplace ? ", in place" : "",
+             algorithm);
     test_pin("allreduce", algorithm);
     test_success(MPI_Allreduce(from(n, inplace), buffer(RECEIVED, n, inplace), (int)n, own->type, op, comm));
     must_be(n, n, 0, ALL);
@@ -205,7 +206,7 @@ static void try_vectors(size_t n, bool inplace)
 
     for (size_t a = 0; a < sizeof algorithms / sizeof *algorithms; a++)
         try_allreduce(n, inplace, algorithms[a]);
-    for (int root = 0; root < size; root += size > 2 ? size / 2 : 1) {
+    for (int root = 0; root<size; root += size> 2 ? size / 2 : 1) {
         const bool here = inplace && rank == root;
 
         test_now("reduce of %zu matrices to %d of %d%s", n, root, size, inplace ? ", in place" : "");
@@ -227,7 +228,8 @@ static void try_blocks(size_t n, bool inplace)
     size_t first = 0, total = 0;
 
     test_now("reduce_scatter_block of %zu matrices a block on %d ranks%s", even, size, inplace ? ", in place" : "");
-    test_success(MPI_Reduce_scatter_block(from(n, inplace), buffer(RECEIVED, n, inplace), (int)even, own->type, op, comm));
+    test_success(
+        MPI_Reduce_scatter_block(from(n, inplace), buffer(RECEIVED, n, inplace), (int)even, own->type, op, comm));
     must_be(n, even, even * (size_t)rank, ALL);
     for (int r = 0; r < size; r++) {
         counts[r] = r == size - 1 ? (int)(n - total) : (int)even / (r % 3 + 1);
@@ -396,7 +398,8 @@ int main(int argc, char **argv)
         try_size(n, false);
     try_size(test_size, true);
     test_now("the user's op");
-    test_check(strange == 0, "expected every call with the user's type, well aligned, got %ld of %ld others", strange, calls);
+    test_check(strange == 0, "expected every call with the user's type, well aligned, got %ld of %ld others", strange,
+               calls);
     test_check(calls > 0, "expected calls, got none");
     PMPI_Op_free(&op);
     for (int i = 0; i < NLAYOUTS; i++)

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The arithmetic that the formulas have in common. Bytes are double: nothing overflows, and halves are halves. */
+#ifndef TT_COSTS_H
+#define TT_COSTS_H
+
+#include "algos/pieces.h"
+
+static inline double tt_larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* A message of n bytes, all of its pattern being under way: alpha + n beta of who takes longest, with the sender's
+ * overhead. Nothing for no bytes, as no message is sent then. */
+static inline double tt_takes(const struct tt_net *net, const struct tt_fares *f, double n)
+{
+    const double near = f->near.alpha + n * f->near.beta, far = f->far.alpha + n * f->far.beta;
+
+    return n > 0 ? net->overhead + (near > far ? near : far) : 0;
+}
+
+/* The same on average over the pattern's messages: what counts where one waits for the other, in a chain. */
+static inline double tt_hop(const struct tt_net *net, const struct tt_fares *f, double n)
+{
+    const double near = f->near.alpha + n * f->near.beta, far = f->far.alpha + n * f->far.beta;
+
+    return n > 0 ? net->overhead + near + f->crossing * (far - near) : 0;
+}
+
+/* Steps of a ring in which so many blocks go round. In each step the slowest hop that a block is at decides; but a block
+ * waits for a slow hop as often only as there are others before it. */
+static inline double tt_rounds(const struct tt_net *net, const struct tt_fares *f, double n, int steps, int64_t blocks)
+{
+    const int waits = blocks > steps ? steps : blocks > 0 ? (int)blocks - 1 : 0;
+
+    return waits * tt_takes(net, f, n) + (steps - waits) * tt_hop(net, f, n);
+}
+
+/* Segments of n bytes down a chain, each rank being so many rounds behind the one before it: of the rounds that it takes
+ * the last rank to have all of them, one, on average. While few ranks have something to send they share few links, so
+ * a message takes as much longer than alone, as when all are at work, as part of them is. */
+static inline double tt_chain_line(const struct tt_fare *one, const struct tt_fare *all, double n, double hops,
+                                   double segments, double delay)
+{
+    const double busy = segments < hops * delay ? segments / delay : hops, rounds = (hops - 1) * delay + segments;
+    const double load = one->beta > 0 ? all->beta / one->beta * busy / (hops + 1) : 1;
+    const double slow = load > 1 ? (double)(int64_t)(load + 0.99) : 1; /* whole messages */
+    const double ramp = 1 / slow + (1 - 1 / slow) * (1 + slow) / 2;
+    const double ramps = 2 * busy * delay < rounds ? 2 * busy * delay : rounds;
+
+    return one->alpha + n * one->beta * (ramps * ramp + (rounds - ramps) * slow) / rounds;
+}
+
+/* The same at the slowest links; but while the chain fills, at those that come one after the other. */
+static inline double tt_chain_round(const struct tt_net *net, double n, double hops, double segments, double delay)
+{
+    const struct tt_fares *f = &net->shift[0];
+    const double near = tt_chain_line(&net->alone.near, &f->near, n, hops, segments, delay);
+    const double far = tt_chain_line(&net->alone.far, &f->far, n, hops, segments, delay);
+    const double slowest = tt_larger(f->near.alpha + f->near.beta > 0 ? near : 0, f->far.alpha + f->far.beta > 0 ? far : 0);
+    const double fill = hops / (hops + (segments - 1) / delay);
+
+    return net->overhead + fill * (near + f->crossing * (far - near)) + (1 - fill) * slowest;
+}
+
+/* To reduce n bytes, two operands into one; to copy them. */
+static inline double tt_adds(const struct tt_net *net, double n)
+{
+    return n > 0 ? net->launch + n * net->gamma : 0;
+}
+
+static inline double tt_copies(const struct tt_net *net, double n)
+{
+    return n > 0 ? net->launch + n * net->copy : 0;
+}
+
+/* ceil(log2 p) */
+static inline int tt_steps(int p)
+{
+    int steps = 0;
+
+    while (1 << steps < p)
+        steps++;
+    return steps;
+}
+
+/* Bytes of all of a shape's elements, or of a block; of the first so many of its parts (tt_part), which are the longest. */
+static inline double tt_bytes(const struct tt_shape *s, int64_t elements)
+{
+    return (double)elements * (double)s->unit;
+}
+
+static inline double tt_parts_bytes(const struct tt_shape *s, int parts, int first)
+{
+    return tt_bytes(s, tt_part(s, parts, first));
+}
+
+/* Bytes of a block; of the average one, rounded up. */
+double tt_block_bytes(const struct tt_shape *s);
+
+/* ---- the pieces of pieces.h; in the files where those are ---- */
+double tt_fold_cost(const struct tt_net *net, double n);
+double tt_fold_reduce_cost(const struct tt_net *net, double n);
+double tt_halve_cost(const struct tt_shape *s, const struct tt_net *net, enum tt_order order);
+double tt_double_cost(const struct tt_shape *s, const struct tt_net *net, enum tt_order order);
+double tt_bcast_binomial_cost(const struct tt_net *net, double n);
+double tt_reduce_binomial_cost(const struct tt_net *net, double n);
+double tt_reduce_direct_cost(const struct tt_shape *s, const struct tt_net *net);
+double tt_everybody_cost(const struct tt_net *net, double n, int messages);
+double tt_allgather_ring_cost(const struct tt_shape *s, const struct tt_net *net);
+double tt_allgather_direct_cost(const struct tt_shape *s, const struct tt_net *net);
+double tt_allgather_bruck_cost(const struct tt_shape *s, const struct tt_net *net);
+double tt_allgather_doubling_cost(const struct tt_shape *s, const struct tt_net *net);
+double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int at_once);
+
+#endif
