@@ -92,7 +92,8 @@ static int64_t length(int64_t n, int owners, int i)
     return i < owners ? tt_cut(n, owners, i + 1) - tt_cut(n, owners, i) : 0;
 }
 
-struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, struct tt_loc arrived)
+struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, int without,
+                              struct tt_loc arrived)
 {
     const int size = tt_size(p), rank = tt_rank(p);
     const struct tt_operands o = {rank, size, tt_plus(src, tt_cut(n, owners, rank)), arrived, length(n, owners, rank)};
@@ -100,8 +101,10 @@ struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, i
     for (int k = 1; k < size; k++) {
         const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
 
-        tt_send(p, to, tt_plus(src, tt_cut(n, owners, to)), length(n, owners, to));
-        tt_recv(p, from, tt_operand_of(&o, from), o.n);
+        if (to != without)
+            tt_send(p, to, tt_plus(src, tt_cut(n, owners, to)), length(n, owners, to));
+        if (rank != without)
+            tt_recv(p, from, tt_operand_of(&o, from), o.n);
     }
     return o;
 }

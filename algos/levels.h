@@ -49,9 +49,10 @@ struct tt_operands tt_show_all(struct tt_plan *p, struct tt_loc src, int64_t n, 
 
 /* n elements are cut into `owners` balanced parts; part i is that of rank i. */
 
-/* Every rank's part i, from src, to rank i. What reaches this one goes to arrived, which has room for size - 1 parts; the
- * operands are its own part and these. */
-struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, struct tt_loc arrived);
+/* Every rank's part i, from src, to rank i; but one of them (or -1) is handed none. What reaches this one goes to arrived,
+ * which has room for size - 1 parts; the operands are its own part and these. */
+struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, int without,
+                              struct tt_loc arrived);
 
 /* Part i, in its place from base on, from rank i to all others; but one of them (or -1) stands aside. */
 void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, int aside);

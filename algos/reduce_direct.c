@@ -23,7 +23,7 @@ static void collect(struct tt_plan *p, struct tt_loc to, int64_t n, int first, i
 static struct tt_loc add_up(struct tt_plan *p, int64_t n, struct tt_loc dst)
 {
     const int size = tt_size(p);
-    const struct tt_operands o = tt_hand_in(p, tt_at(SEND, 0), n, size, tt_tmp(p, n + size));
+    const struct tt_operands o = tt_hand_in(p, tt_at(SEND, 0), n, size, -1, tt_tmp(p, n + size));
 
     tt_fence(p);
     tt_fold_operands(p, &o, dst);
