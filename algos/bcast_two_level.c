@@ -127,7 +127,7 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     if (error)
         return error;
     w.home = s->nodes->of[s->root];
-    w.place = tt_place_of(&w.at, s->root);
+    w.place = tt_level_place(&w.at, s->root);
     for (int lane = 0; lane < w.pipe.lanes; lane++) {
         if (lane > 0)
             tt_lane(p);

@@ -24,7 +24,7 @@ int tt_levels_find(struct tt_levels *at, const struct tt_plan *p, const struct t
     if (!at->rail)
         return ENOMEM;
     at->here = tt_on_node(at, at->node);
-    at->local = tt_place_of(at, tt_rank(p));
+    at->local = tt_level_place(at, tt_rank(p));
     for (int i = 0; i < nodes->n; i++) {
         at->rails = tt_on_node(at, i) < at->rails ? tt_on_node(at, i) : at->rails;
         at->rail[i] = at->rail[i + nodes->n] = counterpart(at, at->local, at->node, i);
@@ -47,7 +47,7 @@ int tt_rank_at(const struct tt_levels *at, int node, int place)
     return at->nodes->ranks[at->nodes->first[node] + place];
 }
 
-int tt_place_of(const struct tt_levels *at, int rank)
+int tt_level_place(const struct tt_levels *at, int rank)
 {
     int place = 0;
 
@@ -58,7 +58,7 @@ int tt_place_of(const struct tt_levels *at, int rank)
 
 int tt_counterpart_of(const struct tt_levels *at, int rank, int node)
 {
-    return counterpart(at, tt_place_of(at, rank), at->nodes->of[rank], node);
+    return counterpart(at, tt_level_place(at, rank), at->nodes->of[rank], node);
 }
 
 int tt_counted_on(const struct tt_levels *at, int node, int place, int i)

@@ -28,7 +28,7 @@ int tt_counted_on(const struct tt_levels *at, int node, int place, int i);
 int tt_counterpart_of(const struct tt_levels *at, int rank, int node);
 
 /* Where a rank is; and whether this one is on a rail. */
-int tt_place_of(const struct tt_levels *at, int rank);
+int tt_level_place(const struct tt_levels *at, int rank);
 static inline bool tt_on_rail(const struct tt_levels *at)
 {
     return at->local < at->rails;
