@@ -47,6 +47,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
+# Where we are: on one line of a terminal, else a line each.
+if [ -t 2 ]; then
+    progress() { printf '\r%-60s\r%s' '' "$1" >&2; }
+else
+    progress() { [ -z "$1" ] || echo "$1" >&2; }
+fi
+
 # simulate FOLDER SELECTOR ARGUMENTS...: play's lines. What SMPI says beside them goes to FOLDER/said.
 simulate()
 {
@@ -72,7 +79,7 @@ for topology in $topologies; do
     "$BUILD/bench/scale/platform" "$file" "$folder" || exit 2
     for column in $peers tutti; do
         step=$((step + 1))
-        printf '\r[%2d/%2d] %s: %s        ' "$step" "$total" "$topology" "$column" >&2
+        progress "$(printf '[%2d/%2d] %s: %s' "$step" "$total" "$topology" "$column")"
         if [ "$column" = tutti ]; then
             simulate "$folder" mpich "$file" "$collectives" "$sizes" "$alg" $segment >"$folder/$column"
         else
@@ -80,7 +87,7 @@ for topology in $topologies; do
         fi
         [ -s "$folder/$column" ] || { echo >&2; cat "$folder/said" >&2; die "$column on $topology said nothing"; }
     done
-    printf '\r%60s\r' '' >&2
+    progress ''
     sed -n 's/.*"about": "\(.*\)".*/\1/p' "$file"
     awk -f "$here/table.awk" "$folder/mpich" "$folder/ompi" "$folder/mvapich2" "$folder/impi" "$folder/tutti" || failed=1
 done

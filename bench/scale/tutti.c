@@ -12,6 +12,7 @@
 
 #include "bench/scale/play.h"
 #include "coll/exec.h"
+#include "selector/model.h"
 #include "selector/select.h"
 
 /* ---- a place without memory ---- */
@@ -123,32 +124,51 @@ static void carry_out(struct tt_req *req, MPI_Request *room)
 
 /* ---- plans ---- */
 
-static struct tt_shape shape_of(const struct play *p)
+struct tt_shape play_shape(const struct play *p)
 {
     return (struct tt_shape){.coll = tt_coll_family(p->coll),
                              .size = p->topo->size,
                              .commutes = true,
                              .count = p->count,
-                             .segment = (128 << 10) / 4,
                              .unit = 4,
                              .nodes = &p->topo->nodes};
 }
 
-struct tt_plan *play_plan(const struct play *p, const struct tt_alg *alg, int64_t segment)
+/* As the library does it: the selector is asked, with no rules. */
+static void choose(const struct play *p, struct part *part)
 {
-    struct tt_shape s = shape_of(p);
-    struct tt_plan *plan;
+    const struct tt_orders orders = {.net = p->net, .level = -1};
+    const struct tt_choice choice = tt_select(p->coll, &part->shape, &orders, NULL, false);
 
+    part->alg = choice.alg;
+    if (choice.segment)
+        part->shape.segment = choice.segment;
+}
+
+struct part play_part(const struct play *p, const struct tt_alg *alg, int64_t segment)
+{
+    struct part part = {.alg = alg, .shape = play_shape(p)};
+    struct tt_estimate estimate;
+
+    part.shape.segment = segment / 4;
     if (!alg)
-        alg = tt_select(p->coll, &s, NULL, NULL, false).alg;
-    if (segment > 0)
-        s.segment = segment / 4;
-    plan = alg && !tt_infeasible(alg, &s) ? tt_plan_build(alg, &s, p->rank) : NULL;
-    if (!plan) {
-        fprintf(stderr, "play: no plan for %s of %lld bytes\n", tt_coll_name(p->coll), (long long)p->bytes);
+        choose(p, &part);
+    if (!part.alg || part.alg->delegate != TT_OWN || tt_infeasible(part.alg, &part.shape)) {
+        fprintf(stderr, "play: none of our algorithms for %s of %lld bytes\n", tt_coll_name(p->coll),
+                (long long)p->bytes);
         exit(EXIT_FAILURE);
     }
-    return plan;
+    if (part.alg->cost) {
+        estimate = tt_estimate(part.alg, &part.shape, p->net);
+        part.expected = estimate.seconds;
+        part.shape.segment = estimate.segment;
+    }
+    part.plan = tt_plan_build(part.alg, &part.shape, p->rank);
+    if (!part.plan) {
+        perror("play: a plan");
+        exit(EXIT_FAILURE);
+    }
+    return part;
 }
 
 static void give_up(const struct tt_req *req)
