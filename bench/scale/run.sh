@@ -9,8 +9,7 @@
 # --quick: six sizes instead of twelve. --check: exit status 1 where a goal is missed. --alg: one of Tutti's algorithms
 # instead of the selector's choice. Environment: BUILD, the build tree (default: build).
 #
-# What would distort is switched off: computation and its clock, TCP's windows, cross traffic, SMPI's own factors of
-# latency and bandwidth. Messages up to 64 KiB are eager, for all alike: they start when they are sent.
+# What is simulated how is in simulate.sh.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -54,19 +53,8 @@ else
     progress() { [ -z "$1" ] || echo "$1" >&2; }
 fi
 
-# simulate FOLDER SELECTOR ARGUMENTS...: play's lines. What SMPI says beside them goes to FOLDER/said.
-simulate()
-{
-    folder=$1 selector=$2
-    shift 2
-    smpirun -np "$(wc -l <"$folder/hosts")" -platform "$folder/platform.xml" -hostfile "$folder/hosts" \
-        --cfg=smpi/coll-selector:"$selector" \
-        --cfg=smpi/simulate-computation:no --cfg=smpi/wtime:0 --cfg=smpi/test:0 \
-        --cfg=smpi/bw-factor:0:1 --cfg=smpi/lat-factor:0:1 \
-        --cfg=smpi/async-small-thresh:65536 --cfg=smpi/send-is-detached-thresh:65536 \
-        --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:1e18 --cfg=network/weight-S:0 --log=root.thresh:error \
-        "$BUILD/bench/scale/play" "$@" 2>>"$folder/said" | sed -n '/^#/p; /^[a-z_]* [0-9]* [a-z]/p'
-}
+# What SMPI says beside play's lines goes to FOLDER/said.
+. "$here/simulate.sh"
 
 total=$(( $(echo $topologies | wc -w) * 5 ))
 step=0
