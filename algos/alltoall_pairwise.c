@@ -84,17 +84,27 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return tt_exchange_blocks(p, s, 1);
 }
 
+static double steps(const struct tt_fare *f, double n, double rounds, double at_once, double overhead)
+{
+    const struct tt_fare one = {f->alpha, f->beta};
+
+    return f->alpha + f->beta > 0 ? rounds * tt_posted(&one, n, at_once, overhead) : 0;
+}
+
 double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int at_once)
 {
-    const double n = tt_bytes(s, s->count), copy = tt_copies(net, n);
-    const int p = net->size, rounds = (p + at_once - 1) / at_once;
-    const double messages = (double)(p - 1) / rounds, o = net->overhead;
-    const double near = net->pair.near.alpha + messages * n * net->pair.near.beta;
-    const double far = net->pair.far.alpha + messages * n * net->pair.far.beta;
+    const double n = tt_bytes(s, s->count), copy = tt_copies(net, n), p = net->size, o = net->overhead;
+    const double rounds = (net->size + at_once - 1) / at_once, at = p / rounds;
+    const struct tt_fares *mixed = &net->pair, *pure = &net->pair_pure;
+    const double one = tt_larger(mixed->near.alpha + n * mixed->near.beta, mixed->far.alpha + n * mixed->far.beta) +
+                       pure->near.alpha + n * pure->near.beta + pure->far.alpha + n * pure->far.beta + o;
 
-    if (at_once == 1)
-        return p < 3 ? copy + (p - 1) * (o + 2 * tt_larger(near, far)) : p * (o + tt_larger(near, far));
-    return tt_larger(copy, rounds * (o + tt_larger(near, far)));
+    if (p == 1)
+        return copy;
+    if (at_once == 1) /* a rank meets itself in one step, and in the next but one whom it meets in the next */
+        return tt_larger((p - (p > 2 ? 1 : 0)) * one + copy, (p + 1) / 2 * copy + p / 2 * one);
+    return tt_larger(copy, tt_larger(steps(&mixed->near, n, rounds, at, o), steps(&mixed->far, n, rounds, at, o)) +
+           steps(&pure->near, n, rounds, at, o) + steps(&pure->far, n, rounds, at, o));
 }
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)

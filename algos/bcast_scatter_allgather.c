@@ -59,11 +59,13 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int p = net->size;
+    const double apart = net->shift[0].crossing > 0 ? 1 / net->shift[0].crossing : p; /* ranks of a node, in a row */
+    const int64_t waits = p - (int)apart + 1; /* the ring stops at a node's first rank when it has its own */
     double t = 0;
 
     for (int k = 0; 1 << k < p; k++)
         t += tt_takes(net, &net->tree[k], tt_parts_bytes(s, p, 2 << k < p ? 1 << k : p - (1 << k)));
-    return t + tt_rounds(net, &net->shift[0], tt_parts_bytes(s, p, 1), p - 1, s->count);
+    return t + tt_rounds(net, &net->shift[0], tt_parts_bytes(s, p, 1), p - 1, s->count < waits ? s->count : waits);
 }
 
 TT_ALGORITHM(bcast, scatter_allgather,

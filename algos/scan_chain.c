@@ -41,14 +41,15 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     const int64_t segment = s->segment < s->count ? s->segment : s->count;
     const double n = tt_bytes(s, segment), segments = s->count > 0 ? tt_bytes(s, s->count) / n : 0;
     const double adds = tt_adds(net, n), hops = net->size - 1;
+    const double copy = tt_copies(net, tt_bytes(s, s->count)); /* rank 0's, before anything else */
     double takes;
 
     if (net->size == 1 || s->count == 0)
-        return tt_copies(net, tt_bytes(s, s->count));
+        return copy;
     takes = tt_chain_round(net, n, hops, segments, 2);
     if (segments <= 1)
-        return hops * (takes + adds);
-    return (2 * (hops - 1) + segments) * tt_larger(takes, adds) + adds;
+        return copy + hops * (takes + adds);
+    return copy + (2 * (hops - 1) + segments) * tt_larger(takes, adds) + adds;
 }
 
 TT_ALGORITHM(scan, chain,

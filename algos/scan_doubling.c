@@ -37,7 +37,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     double t = net->size == 1 ? tt_copies(net, n) : 0;
 
     for (int k = 0; 1 << k < net->size; k++)
-        t += tt_takes(net, &net->swap[k], n) + (1 + (k > 0 && 3 << k < net->size)) * tt_adds(net, n);
+        t += tt_takes(net, &net->climb[k], n) + (1 + (k > 0 && 3 << k < net->size)) * tt_adds(net, n);
     return t;
 }
 

@@ -97,6 +97,16 @@ const struct tt_alg *tt_alg_find(enum tt_coll coll, const char *name, size_t len
     return NULL;
 }
 
+/* Every node has ranks that follow each other: then a fold node by node is in rank order. */
+static bool in_blocks(const struct tt_nodes *nodes, int size)
+{
+    int r = 0;
+
+    while (r < size && nodes->ranks[r] == r)
+        r++;
+    return r == size;
+}
+
 const char *tt_infeasible(const struct tt_alg *alg, const struct tt_shape *s)
 {
     if ((alg->needs & TT_COMMUTATIVE) && !s->commutes)
@@ -105,6 +115,9 @@ const char *tt_infeasible(const struct tt_alg *alg, const struct tt_shape *s)
         return "it needs a power of two of ranks";
     if ((alg->needs & TT_TWO_LEVELS) && (!s->nodes || s->nodes->n == 1 || s->nodes->n == s->size))
         return "it needs several nodes, and several ranks on one";
+    if ((alg->needs & TT_TWO_LEVELS) && !s->commutes && tt_coll_traits(s->coll) & TT_REDUCES &&
+        !in_blocks(s->nodes, s->size))
+        return "it folds node by node, which do not hold consecutive ranks, and the op does not commute";
     if (s->reproducible && !alg->canonical && tt_coll_traits(s->coll) & TT_REDUCES)
         return "it folds in an order that depends on the size or place, and TUTTI_REPRODUCIBLE=1";
     return NULL;

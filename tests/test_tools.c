@@ -323,7 +323,7 @@ START_TEST(reproducible_is_said)
     expect_said("on 4 ranks, reproducible\n");
     expect_said("ring               cannot serve this: it folds in an order that depends on the size or place, and "
                 "TUTTI_REPRODUCIBLE=1");
-    expect_said("* halving");
+    expect_said("* direct");
     expect_said("; reproducible); TUTTI_ALLREDUCE=NAME pins another");
     expect_status(0, "TUTTI_REPRODUCIBLE=1 TUTTI_ALLREDUCE=ring @ explain allreduce -n 6 --bytes 64M");
     expect_said("* direct");
@@ -332,7 +332,7 @@ START_TEST(reproducible_is_said)
     ck_assert(json_is_false(json_object_get(all, "reproducible")));
     json_decref(all);
     expect_status(0, "TUTTI_REPRODUCIBLE=1 @ explain allgather -n 4 --bytes 64M");
-    expect_said("* ring");
+    expect_said("* direct");
     expect_count("reproducible", 0);
 }
 END_TEST
@@ -536,6 +536,66 @@ START_TEST(errors_say_what_and_what_to_do)
 }
 END_TEST
 
+/* ---- rules ---- */
+
+/* Writes a rules file into the scratch directory. */
+static void write_rules(const char *text)
+{
+    char name[64];
+    FILE *out;
+
+    snprintf(name, sizeof name, "%s/rules", scratch);
+    out = fopen(name, "w");
+    ck_assert_ptr_nonnull(out);
+    fputs(text, out);
+    fclose(out);
+}
+
+START_TEST(rules_are_told_line_by_line)
+{
+    write_rules("# mine\nallreduce -> ring\nallreduce bytes -16384 -> doubling\n");
+    expect_status(0, "@ rules %s/rules", scratch);
+    expect_said("rules: 2 rules\n    2  allreduce -> ring\n    3  allreduce bytes 0-16K -> doubling\n");
+    expect_said("only what the algorithm of line 2 cannot serve is left to it");
+    write_rules("allreduce -> tree\nallreduce bytes 8 -> doubling\n");
+    expect_status(1, "@ rules %s/rules", scratch);
+    expect_said("rules:2: line 2 can never be reached: line 1 before it takes all of its calls");
+    expect_status(2, "@ rules a b");
+    expect_said("\"b\" is one too many");
+}
+END_TEST
+
+/* What is shown as an example is a rules file. */
+START_TEST(the_grammar_is_a_rules_file)
+{
+    expect_status(0, "@ rules | tee %s/grammar", scratch);
+    expect_said("ranks_per_node");
+    expect_status(0, "@ rules %s/grammar", scratch);
+    expect_said("grammar: 3 rules");
+}
+END_TEST
+
+START_TEST(rules_and_pins_decide_and_are_named)
+{
+    write_rules("allreduce bytes 0-1M commutes no -> tree\nallreduce bytes 0-1M -> direct\nbcast -> chain/8K\n");
+    expect_status(0, "TUTTI_RULES=%s/rules @ explain allreduce --bytes 8", scratch);
+    expect_said("* direct");
+    expect_said("rules:2); TUTTI_ALLREDUCE=NAME pins another");
+    expect_status(0, "TUTTI_RULES=%s/rules @ explain allreduce --bytes 8 --non-commutative", scratch);
+    expect_said("* tree");
+    expect_status(0, "TUTTI_RULES=%s/rules @ explain allreduce --bytes 2M", scratch);
+    expect_said("(model: ");
+    expect_status(0, "TUTTI_RULES=%s/rules TUTTI_ALLREDUCE='ring:4;doubling:5-' @ explain allreduce --bytes 8", scratch);
+    expect_said("* would run (TUTTI_ALLREDUCE, 5-)");
+    expect_status(0, "TUTTI_RULES=%s/rules TUTTI_ALLREDUCE=ring @ explain allreduce --bytes 8 --non-commutative", scratch);
+    expect_said("rules:1; TUTTI_ALLREDUCE passed over, because ring is not feasible: it folds operands out of rank order");
+    expect_status(0, "TUTTI_RULES=%s/rules @ explain bcast -n 3 --bytes 64K", scratch);
+    expect_said("* chain                   9        8     64 KiB"); /* eight segments down two links */
+    expect_status(1, "TUTTI_RULES=%s/none @ explain bcast", scratch);
+    expect_said("/none cannot be read: No such file");
+}
+END_TEST
+
 /* ---- run ---- */
 
 START_TEST(run_passes_the_exit_status_on)
@@ -678,6 +738,9 @@ static TCase *explain_case(void)
     tcase_add_test(all, what_cannot_serve_says_why);
     tcase_add_test(all, reproducible_is_said);
     tcase_add_test(all, the_choice_is_marked_and_can_be_pinned);
+    tcase_add_test(all, rules_are_told_line_by_line);
+    tcase_add_test(all, the_grammar_is_a_rules_file);
+    tcase_add_test(all, rules_and_pins_decide_and_are_named);
     tcase_add_test(all, sizes_mean_what_people_mean);
     return all;
 }

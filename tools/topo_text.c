@@ -123,7 +123,8 @@ static void print_cost(FILE *out, const char *what, double launch, double beta)
     char alpha[32], rate[32];
 
     if (beta > 0 || launch > 0)
-        fprintf(out, "  %-5s %-34s %9s  %s\n", "", what, tt_time_print(alpha, sizeof alpha, launch),
+        fprintf(out, "  %-5s %-34s %9s  %s\n", "", what,
+                launch > 0 ? tt_time_print(alpha, sizeof alpha, launch) : "-",
                 beta > 0 ? tt_rate_print(rate, sizeof rate, 1 / beta) : "-");
 }
 

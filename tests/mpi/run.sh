@@ -130,6 +130,11 @@ run_costs()
     passes 3 aware_shim.so costs direct
     TUTTI_MPI_CUDA=no
 }
+run_decisions()
+{
+    passes 3 "" decisions
+    passes 4 "" decisions
+}
 run_reproducible()
 {
     passes 7 "" reproducible
@@ -242,6 +247,37 @@ EOT
     rm -f "$output.json"
 }
 
+# together WORDS VARIABLE=VALUE VARIABLE=VALUE: MPI_Init of two ranks, each with its setting, must fail and say WORDS
+together()
+{
+    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env "$2" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" : \
+        -n 1 env "$3" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" >"$output" 2>&1 &&
+        fail "expected MPI_Init to fail with $2 on rank 0 and $3 on rank 1"
+    says "$1"
+}
+
+settings_of_rules()
+{
+    rules=$(mktemp -d)
+    echo 'allreduce bytes 0-16K -> doubling # and so on' >"$rules/a"
+    printf '# the same\n\nallreduce   bytes -16384 -> doubling\n' >"$rules/b"
+    echo 'allreduce bytes 0-8K -> doubling' >"$rules/c"
+    printf '\nallreduce byts 8 -> ring\n' >"$rules/d"
+    refuses "TUTTI_RULES=$rules/d" "TUTTI_RULES: $rules/d:2: byts is not a condition (did you mean bytes?)"
+    refuses "TUTTI_RULES=$rules/none" "$rules/none cannot be read"
+    together "TUTTI_RULES must be equal on all ranks: rank 1 has $rules/c" TUTTI_RULES="$rules/a" TUTTI_RULES="$rules/c"
+    together "rank 1: TUTTI_RULES: $rules/d:2: byts" TUTTI_RULES="$rules/a" TUTTI_RULES="$rules/d"
+    together "rank 1: TUTTI_ALLREDUCE=rign: rign is not" TUTTI_ALLREDUCE=ring TUTTI_ALLREDUCE=rign
+    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env TUTTI_RULES="$rules/a" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" : \
+        -n 1 env TUTTI_RULES="$rules/b" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" >"$output" 2>&1 ||
+        { cat "$output"; fail "two files that say the same must do"; }
+    export TUTTI_RULES="$rules/a" TUTTI_EXPLAIN=1
+    launch 2 "" nocuda
+    unset TUTTI_RULES TUTTI_EXPLAIN
+    says "MPI_Allreduce.*doubling ($rules/a:1)"
+    rm -r "$rules"
+}
+
 run_settings()
 {
     echo "settings: errors at MPI_Init, not hangs later"
@@ -257,6 +293,8 @@ run_settings()
         -n 1 env TUTTI_ALLREDUCE=tree LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" >"$output" 2>&1 &&
         fail "expected MPI_Init to fail where TUTTI_ALLREDUCE differs between ranks"
     says "TUTTI_ALLREDUCE must be equal on all ranks"
+    refuses "TUTTI_ALLREDUCE=tree:0-4K;ring:2K-3K" "pin 2 can never be reached"
+    settings_of_rules
     export TUTTI=off
     launch 2 "" nocuda
     unset TUTTI
@@ -319,7 +357,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings topology nocuda ends fortran errors faults costs reproducible user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings topology nocuda ends fortran errors faults costs decisions reproducible user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours collectives}; do
     "run_$name"
 done
