@@ -109,16 +109,6 @@ bool tt_node_is_crowded(void)
 
 /* ---- of a communicator ---- */
 
-static uint64_t gpu_name(const struct tt_gpu *gpu)
-{
-    uint64_t halves[2];
-
-    if (!gpu->there)
-        return 0;
-    memcpy(halves, gpu->uuid, sizeof halves);
-    return (halves[0] ^ halves[1] * UINT64_C(0x9E3779B97F4A7C15)) | 1;
-}
-
 /* What hwloc says, which stays the same as long as the GPU does. */
 static void ask_hwloc(const struct tt_gpu *gpu, struct tt_machine *machine)
 {
@@ -129,8 +119,8 @@ static void ask_hwloc(const struct tt_gpu *gpu, struct tt_machine *machine)
     char why[256];
 
     pthread_mutex_lock(&lock);
-    if (known_for != gpu_name(gpu)) {
-        known_for = gpu_name(gpu);
+    if (known_for != tt_gpu_id(gpu)) {
+        known_for = tt_gpu_id(gpu);
         known = (struct tt_machine){.socket = -1, .gpu_socket = -1, .nic = -1, .nic_socket = -1};
         if (the_module() && module->look(&pci, node.turn, &known, why, sizeof why))
             tt_log(TT_INFO, "%s", why);
@@ -147,7 +137,7 @@ static struct tt_found find(void)
     tt_gpu_here(&gpu);
     if (gpu.there || !node.alone)
         ask_hwloc(&gpu, &machine);
-    return (struct tt_found){.gpu = gpu_name(&gpu),
+    return (struct tt_found){.gpu = tt_gpu_id(&gpu),
                              .node = node.leader,
                              .socket = machine.socket,
                              .nic = machine.nic,
@@ -198,10 +188,42 @@ static struct tt_topo *part_of_told(MPI_Comm comm, int size)
     return t;
 }
 
+/* A seat as node.socket.gpu.nic, where "-" is what there is not, or nobody knows. Returns how long it is. */
+static int write_seat(char *text, size_t size, const struct tt_seat *seat)
+{
+    const int places[] = {seat->node, seat->socket, seat->gpu, seat->nic};
+    int used = 0;
+
+    for (int i = 0; i < 4; i++)
+        used += snprintf(text + used, size - (size_t)used, places[i] < 0 ? "%s-" : "%s%d", i ? "." : " ", places[i]);
+    return used;
+}
+
+/* For people, and tests: what the choices on this communicator are made from. */
+static void tell(MPI_Comm comm, const struct tt_topo *t)
+{
+    enum { MOST = 64, SEAT = 50 };
+    char seats[MOST * SEAT] = "";
+    int rank, used = 0, linked = 0;
+
+    PMPI_Comm_rank(comm, &rank);
+    if (rank != 0 || tt_config.log < TT_DEBUG || !t)
+        return;
+    for (int r = 0; r < t->size && r < MOST; r++)
+        used += write_seat(seats + used, sizeof seats - (size_t)used, &t->seats[r]);
+    for (int i = 0; i < t->nodes.n; i++)
+        linked += t->kinds[i].linked;
+    tt_log(TT_DEBUG, "topology of %d ranks on %d nodes, %d of them with NVLink, %s, ranks at node.socket.gpu.nic%s%s",
+           t->size, t->nodes.n, linked, node.told ? "as TUTTI_TOPO says" : "as found", seats, t->size > MOST ? " ..." : "");
+}
+
 struct tt_topo *tt_topology_of(MPI_Comm comm)
 {
+    struct tt_topo *t;
     int size;
 
     PMPI_Comm_size(comm, &size);
-    return node.told ? part_of_told(comm, size) : gather(comm, size);
+    t = node.told ? part_of_told(comm, size) : gather(comm, size);
+    tell(comm, t);
+    return t;
 }

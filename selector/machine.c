@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hwloc asked. A NIC counts once for each PCI device: by its verbs if it has such, for the same card also shows an
  * Ethernet; else by its Ethernet. Bridges and loops have no PCI device and do not count. */
-#include "selector/machine.h"
+#include "selector/machine_hwloc.h"
 
-#include <hwloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -100,23 +99,41 @@ static void choose_nic(hwloc_topology_t t, hwloc_obj_t gpu, int turn, struct tt_
     snprintf(m->nic_name, sizeof m->nic_name, "%s", nics[m->nic]->name ? nics[m->nic]->name : "?");
 }
 
-static void look(hwloc_topology_t t, const struct tt_pci *gpu, int turn, struct tt_machine *m)
+/* NVIDIA's cards that compute or display; no driver is needed to see them, and CUDA_VISIBLE_DEVICES hides none. */
+static int count_gpus(hwloc_topology_t t)
 {
-    const hwloc_cpuset_t bound = hwloc_bitmap_alloc();
+    enum { NVIDIA = 0x10de, DISPLAY = 0x03 };
+    int n = 0;
+
+    for (hwloc_obj_t d = hwloc_get_next_pcidev(t, NULL); d; d = hwloc_get_next_pcidev(t, d))
+        n += d->attr->pcidev.vendor_id == NVIDIA && d->attr->pcidev.class_id >> 8 == DISPLAY;
+    return n;
+}
+
+void tt_machine_read(hwloc_topology_t t, hwloc_const_cpuset_t bound, const struct tt_pci *gpu, int turn,
+                     struct tt_machine *m)
+{
     const hwloc_obj_t at =
         gpu->there ? hwloc_get_pcidev_by_busid(t, (unsigned)gpu->domain, (unsigned)gpu->bus, (unsigned)gpu->device, 0)
                    : NULL;
 
     *m = (struct tt_machine){.sockets = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PACKAGE),
                              .cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE),
-                             .socket = -1};
-    if (bound && hwloc_get_cpubind(t, bound, HWLOC_CPUBIND_PROCESS) == 0) {
-        m->socket = socket_of(t, bound);
+                             .gpus = count_gpus(t),
+                             .socket = socket_of(t, bound)};
+    if (bound)
         hwloc_bitmap_list_snprintf(m->cores_bound, sizeof m->cores_bound, bound);
-    }
-    hwloc_bitmap_free(bound);
     m->gpu_socket = socket_of_device(t, at);
     choose_nic(t, at, turn, m);
+}
+
+static void look(hwloc_topology_t t, const struct tt_pci *gpu, int turn, struct tt_machine *m)
+{
+    const hwloc_cpuset_t bound = hwloc_bitmap_alloc();
+    const bool known = bound && hwloc_get_cpubind(t, bound, HWLOC_CPUBIND_PROCESS) == 0;
+
+    tt_machine_read(t, known ? bound : NULL, gpu, turn, m);
+    hwloc_bitmap_free(bound);
 }
 
 int tt_machine_look(const struct tt_pci *gpu, int turn, struct tt_machine *machine, char *why, size_t size)

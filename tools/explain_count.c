@@ -41,7 +41,7 @@ static bool count_some(struct tool_figures *f, const struct tt_shape *s)
     return true;
 }
 
-/* With the segment that was chosen for it, if it was. */
+/* With the segment that was chosen for it, if it was; else with the one that would be. */
 static struct tool_figures count(const struct argp_state *state, const struct tt_alg *alg, const struct tool_ask *a,
                                  const struct tt_choice *choice)
 {
@@ -49,11 +49,12 @@ static struct tool_figures count(const struct argp_state *state, const struct tt
     struct tt_shape s = a->shape;
 
     f.timed = alg->cost && !f.why_not;
-    if (alg->segmented && !f.why_not)
-        s.segment = choice->alg == alg && choice->segment ? choice->segment : tt_estimate(alg, &s, a->net).segment;
+    if (alg->segmented && !f.why_not) {
+        s.segment = choice->alg == alg && choice->segment ? choice->segment : tt_best_segment(alg, &s, a->net);
+        f.segment = s.segment * (int64_t)s.unit;
+    }
     if (f.timed)
         f.seconds = tt_estimate(alg, &s, a->net).seconds;
-    f.segment = alg->segmented && !f.why_not ? s.segment * (int64_t)s.unit : 0;
     f.planned = alg->build && !f.why_not;
     if (f.planned && !(s.size <= TOOL_ALL_RANKS ? count_all(&f, &s) : count_some(&f, &s)))
         tool_die(state, TOOL_FAILED, "cannot set out %s %s: %s", tt_coll_name(s.coll), alg->name, strerror(errno));
