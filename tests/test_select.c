@@ -130,7 +130,7 @@ START_TEST(a_segment_is_nearly_the_best)
 {
     open_machine(topologies[_i], 0, 0);
     for (int a = 0; tt_algs[a]; a++)
-        for (int64_t count = 1 << 8; tt_algs[a]->segmented && count <= 1 << 28; count *= 4) {
+        for (int64_t count = 1 << 8; tt_algs[a]->segmented && tt_algs[a]->cost && count <= 1 << 28; count *= 4) {
             const struct tt_shape s = shape_of(tt_algs[a]->coll, count);
             double chosen, best;
 
