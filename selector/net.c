@@ -12,56 +12,74 @@
 #include "algos/pieces.h"
 #include "selector/ports.h"
 
-enum { SAMPLES = 64 }; /* of the steps that an average is taken over */
+enum { SAMPLES = 12 }; /* of the steps that an average is taken over */
+
+/* One message on its way. */
+struct sent {
+    int out, in; /* ports */
+    unsigned char level, class;
+};
+
+/* What is looked up for every message: a rank's node, GPU, and ports at each level. */
+struct place {
+    int node, gpu;
+    bool linked;
+    struct tt_way way[TT_NLEVELS];
+};
 
 /* Scopes of equal size that do the same at the same time, and what is on the way. */
 struct traffic {
     const struct tt_topo *t;
     struct tt_ports ports;
     int scopes, size;
-    const int *ranks; /* of the topology, scope by scope */
-    int *load;        /* messages through each port */
-    int64_t messages, across; /* added so far, all and those across the network */
-    struct tt_fares fares;    /* their alpha */
+    const int *ranks;     /* of the topology, scope by scope */
+    struct place *places; /* of the same */
+    struct sent *sent; /* room for two of each rank */
+    int nsent;
+    int *load;               /* messages through each port; all zero but while fares are worked out */
     int *members, *with_gpu; /* of the scope that is looked at: by node */
     int *sharing;            /* likewise, by port at TT_LEVEL_GPU */
 };
 
 /* ---- counting ---- */
 
-static void clear(struct traffic *w)
+static void raise(double *most, double value)
 {
-    memset(w->load, 0, (size_t)w->ports.n * sizeof *w->load);
-    w->messages = w->across = 0;
-    w->fares = (struct tt_fares){0};
+    *most = value > *most ? value : *most;
 }
 
-/* n messages out of rank's port, into rank's port, or both ways. */
-static void add(struct traffic *w, enum tt_level level, int out, int in, int n)
+/* Puts all messages on their way, or takes them off. */
+static void fill_ports(struct traffic *w, int one)
 {
-    struct tt_fare *fare = level == TT_LEVEL_NIC ? &w->fares.far : &w->fares.near;
-    const double alpha = w->t->speed[level].alpha;
+    for (int i = 0; i < w->nsent; i++) {
+        const struct sent *m = &w->sent[i];
 
-    if (n == 0)
-        return;
-    w->messages += n;
-    w->across += level == TT_LEVEL_NIC ? n : 0;
-    w->load[out] += n;
-    w->load[in] += in == out ? 0 : n;
-    fare->alpha = alpha > fare->alpha ? alpha : fare->alpha;
-}
-
-static struct tt_fares sum_up(struct traffic *w)
-{
-    for (int i = 0; i < w->ports.n; i++) {
-        struct tt_fare *fare = i < w->ports.across ? &w->fares.near : &w->fares.far;
-        const double beta = w->load[i] * w->ports.beta[i];
-
-        fare->beta = beta > fare->beta ? beta : fare->beta;
+        w->load[m->out] += one;
+        w->load[m->in] += m->in == m->out ? 0 : one;
     }
-    w->fares.any = w->messages > 0;
-    w->fares.crossing = w->messages ? (double)w->across / (double)w->messages : 0;
-    return w->fares;
+}
+
+/* The slowest of those of a class, all being under way. */
+static struct tt_fares slowest(const struct traffic *w, int class)
+{
+    struct tt_fares fares = {0};
+    int messages = 0, across = 0;
+
+    for (int i = 0; i < w->nsent; i++) {
+        const struct sent *m = &w->sent[i];
+        struct tt_fare *fare = m->level == TT_LEVEL_NIC ? &fares.far : &fares.near;
+
+        if (m->class != class)
+            continue;
+        raise(&fare->alpha, w->t->speed[m->level].alpha);
+        raise(&fare->beta, w->load[m->out] * w->ports.beta[m->out]);
+        raise(&fare->beta, w->load[m->in] * w->ports.beta[m->in]);
+        messages++;
+        across += m->level == TT_LEVEL_NIC;
+    }
+    fares.any = messages > 0;
+    fares.crossing = messages ? (double)across / messages : 0;
+    return fares;
 }
 
 /* ---- patterns: to which rank of the scope does a send in step k? -1: to none ---- */
@@ -142,35 +160,6 @@ static int reflected(int a, int size, int k)
     return tt_mod(k - a, size);
 }
 
-/* The message of the i-th rank of all scopes' in a pattern, if there is one. */
-static bool next_message(const struct traffic *w, pattern *to, int k, int i, enum tt_level *level, struct tt_way *way)
-{
-    const int a = i % w->size, b = to(a, w->size, k);
-
-    if (b < 0 || b == a)
-        return false;
-    *level = tt_topo_level(w->t, w->ranks[i], w->ranks[i - a + b]);
-    *way = tt_ports_between(&w->ports, *level, w->ranks[i], w->ranks[i - a + b]);
-    return true;
-}
-
-static void send_all(struct traffic *w, pattern *to, int k)
-{
-    enum tt_level level;
-    struct tt_way way;
-
-    for (int i = 0; i < w->scopes * w->size; i++)
-        if (next_message(w, to, k, i, &level, &way))
-            add(w, level, way.out, way.in, 1);
-}
-
-static struct tt_fares fare_of(struct traffic *w, pattern *to, int k)
-{
-    clear(w);
-    send_all(w, to, k);
-    return sum_up(w);
-}
-
 static enum tt_fold_class class_of(int a, int b, int size)
 {
     const int paired = 2 * (size - tt_pow2_below(size));
@@ -178,41 +167,69 @@ static enum tt_fold_class class_of(int a, int b, int size)
     return a < paired && b < paired ? TT_PAIRS : a < paired || b < paired ? TT_MIXED : TT_SINGLES;
 }
 
-/* A class's own slowest, all of the pattern being under way. */
-static struct tt_fares fare_of_class(struct traffic *w, pattern *to, int k, enum tt_fold_class class)
+/* As tt_topo_level says. */
+static enum tt_level level_between(const struct place *a, const struct place *b)
 {
-    struct tt_fares fares = {0};
-    enum tt_level level;
-    struct tt_way way;
-    int messages = 0, across = 0;
+    if (a->node != b->node)
+        return TT_LEVEL_NIC;
+    if (a->gpu < 0 || b->gpu < 0)
+        return TT_LEVEL_HOST;
+    return a->gpu == b->gpu ? TT_LEVEL_GPU : a->linked ? TT_LEVEL_LINK : TT_LEVEL_HOST;
+}
 
-    for (int i = 0; i < w->scopes * w->size; i++) {
-        const int a = i % w->size;
-        struct tt_fare *fare;
-        double out, in;
+/* The ranks that send in a pattern are among first, first + stride, ... up to end. */
+struct range {
+    int first, end, stride;
+};
 
-        if (!next_message(w, to, k, i, &level, &way) || class_of(a, to(a, w->size, k), w->size) != class)
-            continue;
-        fare = level == TT_LEVEL_NIC ? &fares.far : &fares.near;
-        out = w->load[way.out] * w->ports.beta[way.out];
-        in = w->load[way.in] * w->ports.beta[way.in];
-        fare->alpha = w->t->speed[level].alpha > fare->alpha ? w->t->speed[level].alpha : fare->alpha;
-        fare->beta = out > fare->beta ? out : fare->beta;
-        fare->beta = in > fare->beta ? in : fare->beta;
-        messages++;
-        across += level == TT_LEVEL_NIC;
+static struct range senders(const struct traffic *w, pattern *to, int k)
+{
+    if (to == down_tree)
+        return (struct range){0, w->size, 2 << k};
+    if (to == halves)
+        return (struct range){rank_at(1 << k, w->size), rank_at((2 << k) - 1, w->size) + 1, 1};
+    return (struct range){0, w->size, 1};
+}
+
+/* All messages of a pattern, of one class or told apart. */
+static void send_all(struct traffic *w, pattern *to, int k, bool by_class)
+{
+    const struct range range = senders(w, to, k);
+
+    for (int a = range.first; a < range.end; a += range.stride) {
+        const int b = to(a, w->size, k);
+        const unsigned char class = b >= 0 && by_class ? class_of(a, b, w->size) : 0;
+
+        for (int scope = 0; b >= 0 && b != a && scope < w->scopes; scope++) {
+            const struct place *from = &w->places[scope * w->size + a], *peer = &w->places[scope * w->size + b];
+            const enum tt_level level = level_between(from, peer);
+
+            w->sent[w->nsent++] =
+                (struct sent){from->way[level].out, peer->way[level].in, (unsigned char)level, class};
+        }
     }
-    fares.any = messages > 0;
-    fares.crossing = messages ? (double)across / messages : 0;
+}
+
+static struct tt_fares fare_of(struct traffic *w, pattern *to, int k)
+{
+    struct tt_fares fares;
+
+    w->nsent = 0;
+    send_all(w, to, k, false);
+    fill_ports(w, 1);
+    fares = slowest(w, 0);
+    fill_ports(w, -1);
     return fares;
 }
 
 static void fares_by_class(struct traffic *w, pattern *to, int k, struct tt_fares fares[TT_FOLD_CLASSES])
 {
-    clear(w);
-    send_all(w, to, k);
+    w->nsent = 0;
+    send_all(w, to, k, true);
+    fill_ports(w, 1);
     for (int class = 0; class < TT_FOLD_CLASSES; class++)
-        fares[class] = fare_of_class(w, to, k, class);
+        fares[class] = slowest(w, class);
+    fill_ports(w, -1);
 }
 
 static void add_fare(struct tt_fare *sum, const struct tt_fare *fare, double weight)
@@ -224,10 +241,10 @@ static void add_fare(struct tt_fare *sum, const struct tt_fare *fare, double wei
 /* The average over the steps of the reflected pattern, or, if there are very many, over some of them. */
 static void average(struct traffic *w, struct tt_fares *mixed, struct tt_fares *pure)
 {
-    const int samples = w->size < SAMPLES ? w->size : SAMPLES;
+    const int samples = w->size < 2 * SAMPLES ? w->size : SAMPLES;
 
     for (int i = 0; i < samples; i++) {
-        const int k = w->size <= SAMPLES ? i : (int)((i * UINT64_C(2654435769) >> 8) % (unsigned)w->size);
+        const int k = w->size == samples ? i : (int)((i * UINT64_C(2654435769) >> 8) % (unsigned)w->size);
         const struct tt_fares f = fare_of(w, reflected, k);
         struct tt_fares *sum = f.crossing > 0 && f.crossing < 1 ? mixed : pure;
 
@@ -240,10 +257,15 @@ static void average(struct traffic *w, struct tt_fares *mixed, struct tt_fares *
 
 static struct tt_fares both_ways(struct traffic *w)
 {
-    clear(w);
-    send_all(w, shifted, 0);
-    send_all(w, before, 0);
-    return sum_up(w);
+    struct tt_fares fares;
+
+    w->nsent = 0;
+    send_all(w, shifted, 0, false);
+    send_all(w, before, 0, false);
+    fill_ports(w, 1);
+    fares = slowest(w, 0);
+    fill_ports(w, -1);
+    return fares;
 }
 
 /* ---- everybody to everybody, or to one ---- */
@@ -277,24 +299,44 @@ static void count_levels(const struct traffic *w, int rank, int at[TT_NLEVELS])
     at[TT_LEVEL_NIC] = w->size - members;
 }
 
+/* What rank sends to, and receives from, all others of its scope. */
+static void load_levels(struct traffic *w, int rank, const int at[TT_NLEVELS])
+{
+    for (int level = 0; level < TT_NLEVELS; level++) {
+        const struct tt_way way = tt_ports_between(&w->ports, level, rank, rank);
+
+        w->load[way.out] += at[level];
+        w->load[way.in] += way.in == way.out ? 0 : at[level];
+    }
+}
+
 static struct tt_fares everybody(struct traffic *w)
 {
-    clear(w);
+    struct tt_fares fares = {.any = w->size > 1};
+    int64_t across = 0, there[TT_NLEVELS] = {0};
+
     for (int scope = 0; scope < w->scopes; scope++) {
         tally(w, scope, 1);
         for (int i = scope * w->size; i < (scope + 1) * w->size; i++) {
             int at[TT_NLEVELS];
 
             count_levels(w, w->ranks[i], at);
-            for (int level = 0; level < TT_NLEVELS; level++) {
-                const struct tt_way way = tt_ports_between(&w->ports, level, w->ranks[i], w->ranks[i]);
-
-                add(w, level, way.out, way.in, at[level]);
-            }
+            load_levels(w, w->ranks[i], at);
+            for (int level = 0; level < TT_NLEVELS; level++)
+                there[level] += at[level];
         }
         tally(w, scope, -1);
     }
-    return sum_up(w);
+    for (int i = 0; i < w->ports.n; i++) {
+        raise(i < w->ports.across ? &fares.near.beta : &fares.far.beta, w->load[i] * w->ports.beta[i]);
+        w->load[i] = 0;
+    }
+    for (int level = 0; level < TT_NLEVELS; level++)
+        if (there[level] > 0)
+            raise(level == TT_LEVEL_NIC ? &fares.far.alpha : &fares.near.alpha, w->t->speed[level].alpha);
+    across = there[TT_LEVEL_NIC];
+    fares.crossing = w->size > 1 ? (double)across / ((double)w->scopes * w->size * (w->size - 1)) : 0;
+    return fares;
 }
 
 /* How many scopes have their i-th ranks behind the same NIC as the first scope. */
@@ -323,10 +365,9 @@ static struct tt_fares to_one(const struct traffic *w, int i)
         struct tt_fare *fare = level == TT_LEVEL_NIC ? &fares.far : &fares.near;
         const struct tt_speed *speed = &w->t->speed[level];
 
-        if (at[level] > 0 && speed->alpha > fare->alpha)
-            fare->alpha = speed->alpha;
-        if (at[level] * speed->beta > fare->beta)
-            fare->beta = at[level] * speed->beta;
+        if (at[level] > 0)
+            raise(&fare->alpha, speed->alpha);
+        raise(&fare->beta, at[level] * speed->beta);
     }
     fares.any = w->size > 1;
     fares.crossing = w->size > 1 ? (double)(w->size - w->members[w->t->seats[w->ranks[i]].node]) / (w->size - 1) : 0;
@@ -350,20 +391,41 @@ static struct tt_fares alone(const struct tt_topo *t, const struct tt_fares *all
 
 /* ---- making ---- */
 
+/* Where there are pairs. */
+static void fill_folded(struct tt_net *net, struct traffic *w)
+{
+    const int parts = tt_pow2_below(w->size);
+
+    for (int k = 0; 1 << k < parts && k < TT_MAX_BITS; k++)
+        fares_by_class(w, swapped_folded, k, net->folded[k]);
+    for (int k = 0; 1 << k <= parts && k < TT_MAX_BITS; k++)
+        fares_by_class(w, merges, k, net->merge[k]);
+    net->fold = fare_of(w, folds, 0);
+}
+
+/* Where there are none, groups merge up the tree. */
+static void fill_unfolded(struct tt_net *net, struct traffic *w)
+{
+    for (int k = 0; 1 << k < w->size && k < TT_MAX_BITS; k++) {
+        net->folded[k][TT_SINGLES] = fare_of(w, swapped_folded, k);
+        net->merge[k + 1][TT_SINGLES] = net->tree[k];
+    }
+}
+
 static void fill_patterns(struct tt_net *net, struct traffic *w)
 {
-    for (int k = 0; 1 << k <= w->size && k < TT_MAX_BITS; k++) {
+    const int parts = tt_pow2_below(w->size);
+
+    for (int k = 0; 1 << k < w->size && k < TT_MAX_BITS; k++) {
         net->shift[k] = fare_of(w, shifted, k);
         net->climb[k] = fare_of(w, climbs, k);
-        fares_by_class(w, swapped_folded, k, net->folded[k]);
-        net->halves[k] = fare_of(w, halves, k);
         net->tree[k] = fare_of(w, down_tree, k);
-        if (1 << k <= tt_pow2_below(w->size))
-            fares_by_class(w, merges, k, net->merge[k]);
     }
+    for (int k = 0; 1 << k < parts && k < TT_MAX_BITS; k++)
+        net->halves[k] = fare_of(w, halves, k);
+    (parts < w->size ? fill_folded : fill_unfolded)(net, w);
     net->both = both_ways(w);
     net->all = everybody(w);
-    net->fold = fare_of(w, folds, 0);
     net->reverse = fare_of(w, reversed, 0);
     net->alone = alone(w->t, &net->all);
     average(w, &net->pair, &net->pair_pure);
@@ -392,9 +454,8 @@ static struct tt_net *new_net(const struct tt_topo *t, int size)
 static void fill_roots(struct tt_net *net, struct traffic *w)
 {
     struct tt_fares *one = (struct tt_fares *)net->one;
-    int *node = (int *)net->node, *seen = w->load; /* by node: no messages are counted now */
+    int *node = (int *)net->node, *seen = w->load; /* by node: no messages are under way now */
 
-    clear(w);
     tally(w, 0, 1);
     for (int i = 0; i < w->size; i++) {
         node[i] = w->t->seats[w->ranks[i]].node;
@@ -402,6 +463,18 @@ static void fill_roots(struct tt_net *net, struct traffic *w)
             one[node[i]] = to_one(w, i);
     }
     tally(w, 0, -1);
+    memset(seen, 0, (size_t)w->t->nodes.n * sizeof *seen);
+}
+
+static void fill_places(struct traffic *w)
+{
+    for (int i = 0; i < w->scopes * w->size; i++) {
+        const struct tt_seat *seat = &w->t->seats[w->ranks[i]];
+
+        w->places[i] = (struct place){seat->node, seat->gpu, w->t->kinds[seat->node].linked, {{0}}};
+        for (int level = 0; level < TT_NLEVELS; level++)
+            w->places[i].way[level] = tt_ports_between(&w->ports, level, w->ranks[i], w->ranks[i]);
+    }
 }
 
 /* The net of so many scopes. */
@@ -415,8 +488,11 @@ static struct tt_net *net_of(const struct tt_topo *t, int scopes, int size, cons
     if (!error) {
         w.load = calloc((size_t)w.ports.n * 2 + 1, sizeof *w.load);
         w.members = calloc(nodes * 2, sizeof *w.members);
+        w.sent = malloc((size_t)(scopes * size) * 2 * sizeof *w.sent);
     }
-    if (net && w.load && w.members) {
+    w.places = malloc((size_t)(scopes * size) * sizeof *w.places);
+    if (net && w.load && w.members && w.sent && w.places) {
+        fill_places(&w);
         w.sharing = w.load + w.ports.n;
         w.with_gpu = w.members + nodes;
         fill_patterns(net, &w);
@@ -427,6 +503,8 @@ static struct tt_net *net_of(const struct tt_topo *t, int scopes, int size, cons
     }
     free(w.load);
     free(w.members);
+    free(w.sent);
+    free(w.places);
     tt_ports_free(&w.ports);
     return net;
 }
