@@ -34,7 +34,7 @@ struct traffic {
     int scopes, size;
     const int *ranks;     /* of the topology, scope by scope */
     struct place *places; /* of the same */
-    struct sent *sent; /* room for two of each rank */
+    struct sent *sent;    /* room for two of each rank */
     int nsent;
     int *load;               /* messages through each port; all zero but while fares are worked out */
     int *members, *with_gpu; /* of the scope that is looked at: by node */
@@ -204,8 +204,7 @@ static void send_all(struct traffic *w, pattern *to, int k, bool by_class)
             const struct place *from = &w->places[scope * w->size + a], *peer = &w->places[scope * w->size + b];
             const enum tt_level level = level_between(from, peer);
 
-            w->sent[w->nsent++] =
-                (struct sent){from->way[level].out, peer->way[level].in, (unsigned char)level, class};
+            w->sent[w->nsent++] = (struct sent){from->way[level].out, peer->way[level].in, (unsigned char)level, class};
         }
     }
 }
@@ -227,7 +226,7 @@ static void fares_by_class(struct traffic *w, pattern *to, int k, struct tt_fare
     w->nsent = 0;
     send_all(w, to, k, true);
     fill_ports(w, 1);
-    for (int class = 0; class < TT_FOLD_CLASSES; class++)
+    for (int class = 0; class < TT_FOLD_CLASSES; class ++)
         fares[class] = slowest(w, class);
     fill_ports(w, -1);
 }

@@ -19,9 +19,9 @@ static const int sizes[] = {2, 3, 4, 5, 6, 7, 8, 11, 12, 16, 23, 24, 32, 48, 63,
 static const int64_t lengths[] = {8, 1 << 10, 1 << 14, 1 << 18, 1 << 22, 1 << 28};
 enum { NSIZES = sizeof sizes / sizeof *sizes, NLENGTHS = sizeof lengths / sizeof *lengths };
 
-/* Where a formula is further off, how far, and in how many of the cases. Nearly all are numbers of ranks that are no power
- * of two, or fill nodes unevenly, where links are shared: ranks then get out of step, and who shares what with whom is
- * no longer that of any one step. No other formula may be off, nor these by more, nor more often. */
+/* Where a formula is further off, how far, and in how many of the cases. Nearly all are numbers of ranks that are no
+ * power of two, or fill nodes unevenly, where links are shared: ranks then get out of step, and who shares what with
+ * whom is no longer that of any one step. No other formula may be off, nor these by more, nor more often. */
 static const struct known {
     const char *name;
     double factor;
@@ -83,7 +83,8 @@ static void compare(struct tally *all, const struct tt_alg *alg, const struct tt
     const double priced = tt_infeasible(alg, &s) ? 0 : tt_price_call(t, alg, &s, NULL);
     double off;
 
-    ck_assert_msg(priced >= 0, "%s %s on %d ranks: no price, errno %d", tt_coll_name(alg->coll), alg->name, t->size, errno);
+    ck_assert_msg(priced >= 0, "%s %s on %d ranks: no price, errno %d", tt_coll_name(alg->coll), alg->name, t->size,
+                  errno);
     if (priced == 0)
         return;
     off = exp(fabs(log(alg->cost(&s, net) / priced)));
@@ -124,8 +125,8 @@ static void check_algorithm(const struct tt_alg *alg)
         printf("%-34s %3d of %3d are off, by %.2f at most: %s\n", name, all.off, all.cases, all.worst, all.words);
     k = known_of(name);
     ck_assert_msg(all.off <= k.cases && all.worst <= (k.cases ? k.factor : bound),
-                  "%s: %d of %d cases are off by more than %.2f, not %d; the worst by %.3f, not %.2f: %s", name, all.off,
-                  all.cases, bound, k.cases, all.worst, k.cases ? k.factor : bound, all.words);
+                  "%s: %d of %d cases are off by more than %.2f, not %d; the worst by %.3f, not %.2f: %s", name,
+                  all.off, all.cases, bound, k.cases, all.worst, k.cases ? k.factor : bound, all.words);
 }
 
 START_TEST(formulas_are_what_plans_cost)

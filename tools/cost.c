@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tutti cost: what a message or a collective takes, as one works it out on paper: the formula, its terms one by one with
- * their units, the sum; and beside it what the plans of all ranks take in virtual time. Offline: links are told by
+/* tutti cost: what a message or a collective takes, as one works it out on paper: the formula, its terms one by one
+ * with their units, the sum; and beside it what the plans of all ranks take in virtual time. Offline: links are told by
  * options, or in a topology file. */
 #include <errno.h>
 #include <inttypes.h>
@@ -143,16 +143,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {
-    options, parse, "p2p\nCOLLECTIVE [ALGORITHM]",
-    "Work out what a message between two ranks takes, or a collective, by an algorithm or by all of them side by side: the "
-    "formula, its terms and their sum. Nothing is run.\v"
-    "K, M, G (or KiB ...) are powers of 1024, KB, MB, GB of 1000.\n\n"
-    "Examples:\n"
-    "  tutti cost p2p --bytes 100MB --alpha 20us --bandwidth 25GB/s\n"
-    "  tutti cost allreduce ring -n 8 --bytes 1GB --alpha 0 --bandwidth 50GB/s\n"
-    "  tutti cost allreduce -n 64 --bytes 64M --topo h100x8\n",
-    NULL, NULL, NULL};
+static const struct argp argp = {options,
+                                 parse,
+                                 "p2p\nCOLLECTIVE [ALGORITHM]",
+                                 "Work out what a message between two ranks takes, or a collective, by an algorithm or "
+                                 "by all of them side by side: the "
+                                 "formula, its terms and their sum. Nothing is run.\v"
+                                 "K, M, G (or KiB ...) are powers of 1024, KB, MB, GB of 1000.\n\n"
+                                 "Examples:\n"
+                                 "  tutti cost p2p --bytes 100MB --alpha 20us --bandwidth 25GB/s\n"
+                                 "  tutti cost allreduce ring -n 8 --bytes 1GB --alpha 0 --bandwidth 50GB/s\n"
+                                 "  tutti cost allreduce -n 64 --bytes 64M --topo h100x8\n",
+                                 NULL,
+                                 NULL,
+                                 NULL};
 
 /* ---- arguments to a topology and a shape ---- */
 
@@ -188,8 +192,9 @@ static void settle_topo(const struct argp_state *state, struct arguments *a)
     if (a->ranks > MAX_RANKS)
         tool_die(state, TOOL_USAGE, "counts up to %d ranks, not %d", MAX_RANKS, a->ranks);
     if (!a->file && (!told || a->nodes || a->place))
-        tool_die(state, TOOL_USAGE, "%s", told ? "--nodes and --place are for a topology: --topo FILE"
-                                               : "wants --alpha TIME and --bandwidth RATE, or --topo FILE");
+        tool_die(state, TOOL_USAGE, "%s",
+                 told ? "--nodes and --place are for a topology: --topo FILE"
+                      : "wants --alpha TIME and --bandwidth RATE, or --topo FILE");
     if (a->file && (a->alpha >= 0 || a->bandwidth > 0))
         tool_die(state, TOOL_USAGE, "--topo says what --alpha and --bandwidth would: give one or the other");
     if (!a->file)
@@ -216,7 +221,8 @@ static void settle(const struct argp_state *state, struct arguments *a)
         a->topo->seats[r].gpu = r;
     if (a->p2p)
         return;
-    a->shape = (struct tt_shape){.coll = tt_coll_family(a->coll), .size = a->topo->size, .root = a->root, .commutes = true};
+    a->shape =
+        (struct tt_shape){.coll = tt_coll_family(a->coll), .size = a->topo->size, .root = a->root, .commutes = true};
     a->shape.unit = tool_reduces(a->coll) && a->bytes % 4 == 0 ? 4 : 1;
     a->shape.count = a->shape.coll == TT_COLL_barrier ? 0 : a->bytes / (int64_t)a->shape.unit;
     a->shape.nodes = &a->topo->nodes;
@@ -261,7 +267,8 @@ static void print_p2p(const struct arguments *a)
 {
     char bytes[32], sum[32], rate[32];
 
-    printf("%s from one rank to another: alpha + n beta\n", print_bytes(bytes, sizeof bytes, (double)a->bytes, a->decimal));
+    printf("%s from one rank to another: alpha + n beta\n",
+           print_bytes(bytes, sizeof bytes, (double)a->bytes, a->decimal));
     for (int i = 0; i + 1 < a->nrates && a->rates[i].level < TT_NLEVELS; i += 2) {
         const double seconds = a->rates[i].seconds + (double)a->bytes * a->rates[i + 1].seconds + a->topo->overhead;
 
@@ -299,7 +306,8 @@ static void print_bill(const struct arguments *a, const struct tool_bill *b)
 
     printf("\n%s: %s\n", b->alg->name, b->alg->summary);
     if (b->segment)
-        printf("  segments of %s\n", print_bytes(text, sizeof text, (double)b->segment * (double)a->shape.unit, a->decimal));
+        printf("  segments of %s\n",
+               print_bytes(text, sizeof text, (double)b->segment * (double)a->shape.unit, a->decimal));
     for (int i = 0; i < a->nrates; i++)
         if (b->times[i] > 1e-3 || (a->rates[i].level < TT_NLEVELS && !a->file))
             print_term(a, &a->rates[i], b->times[i]);
@@ -307,7 +315,8 @@ static void print_bill(const struct arguments *a, const struct tool_bill *b)
     if (b->priced < 0)
         return;
     printf("  sent per rank: %s at most; all ranks' plans, priced in virtual time: %s\n",
-           print_bytes(text, sizeof text, (double)b->sent, a->decimal), tt_time_print(priced, sizeof priced, b->priced));
+           print_bytes(text, sizeof text, (double)b->sent, a->decimal),
+           tt_time_print(priced, sizeof priced, b->priced));
 }
 
 /* The parts of the total: of messages, of bytes on links, of reducing, of all else. */
@@ -333,21 +342,21 @@ static void print_row(const struct arguments *a, const struct tool_bill *b, bool
     snprintf(text[5], sizeof text[5], "-");
     if (b->priced >= 0)
         tt_time_print(text[5], sizeof text[5], b->priced);
-    printf("%c %-20s %10s %10s %10s %10s %10s %10s\n", least ? '*' : ' ', b->alg->name, text[0], text[1], text[2], text[3],
-           text[4], text[5]);
+    printf("%c %-20s %10s %10s %10s %10s %10s %10s\n", least ? '*' : ' ', b->alg->name, text[0], text[1], text[2],
+           text[3], text[4], text[5]);
 }
 
 static json_t *json_of(const struct arguments *a, const struct tool_bill *b)
 {
     json_t *terms = json_array();
-    json_t *row = json_pack("{s:s, s:s, s:f, s:o}", "name", b->alg->name, "summary", b->alg->summary, "seconds", b->seconds,
-                            "terms", terms);
+    json_t *row = json_pack("{s:s, s:s, s:f, s:o}", "name", b->alg->name, "summary", b->alg->summary, "seconds",
+                            b->seconds, "terms", terms);
 
     for (int i = 0; i < a->nrates; i++) {
         const struct tool_rate *rate = &a->rates[i];
-        json_t *term = json_pack("{s:s, s:f, s:f, s:f}", "name", rate->name, rate->per_byte ? "bytes" : "times", b->times[i],
-                                 rate->per_byte ? "seconds_per_byte" : "seconds_each", rate->seconds, "seconds",
-                                 b->times[i] * rate->seconds);
+        json_t *term = json_pack("{s:s, s:f, s:f, s:f}", "name", rate->name, rate->per_byte ? "bytes" : "times",
+                                 b->times[i], rate->per_byte ? "seconds_per_byte" : "seconds_each", rate->seconds,
+                                 "seconds", b->times[i] * rate->seconds);
 
         if (rate->level < TT_NLEVELS && a->file)
             json_object_set_new(term, "level", json_string(tt_level_name(rate->level)));
@@ -356,16 +365,17 @@ static json_t *json_of(const struct arguments *a, const struct tool_bill *b)
     if (b->segment)
         json_object_set_new(row, "segment_bytes", json_integer(b->segment * (json_int_t)a->shape.unit));
     if (b->priced >= 0)
-        json_object_update_new(row, json_pack("{s:f, s:I}", "priced_seconds", b->priced, "bytes_sent_per_rank",
-                                              (json_int_t)b->sent));
+        json_object_update_new(
+            row, json_pack("{s:f, s:I}", "priced_seconds", b->priced, "bytes_sent_per_rank", (json_int_t)b->sent));
     return row;
 }
 
 static void print_json(const struct arguments *a, const struct tool_bill *bills, int n)
 {
     json_t *rows = json_array();
-    json_t *all = json_pack("{s:s, s:i, s:i, s:I, s:i, s:o}", "collective", tt_coll_name(a->coll), "ranks", a->shape.size,
-                            "nodes", a->topo->nodes.n, "bytes", (json_int_t)a->bytes, "root", a->shape.root, "algorithms", rows);
+    json_t *all =
+        json_pack("{s:s, s:i, s:i, s:I, s:i, s:o}", "collective", tt_coll_name(a->coll), "ranks", a->shape.size,
+                  "nodes", a->topo->nodes.n, "bytes", (json_int_t)a->bytes, "root", a->shape.root, "algorithms", rows);
 
     for (int i = 0; i < n; i++)
         json_array_append_new(rows, json_of(a, &bills[i]));
@@ -381,9 +391,9 @@ static void print_p2p_json(const struct arguments *a)
 
     for (int i = 0; i + 1 < a->nrates && a->rates[i].level < TT_NLEVELS; i += 2) {
         const double alpha = a->rates[i].seconds, beta = a->rates[i + 1].seconds;
-        json_t *level = json_pack("{s:f, s:f, s:f, s:f}", "alpha_seconds", alpha, "beta_seconds_per_byte", beta,
-                                  "overhead_seconds", a->topo->overhead, "seconds",
-                                  alpha + (double)a->bytes * beta + a->topo->overhead);
+        json_t *level =
+            json_pack("{s:f, s:f, s:f, s:f}", "alpha_seconds", alpha, "beta_seconds_per_byte", beta, "overhead_seconds",
+                      a->topo->overhead, "seconds", alpha + (double)a->bytes * beta + a->topo->overhead);
 
         if (a->file)
             json_object_set_new(level, "level", json_string(tt_level_name(a->rates[i].level)));
@@ -431,7 +441,8 @@ static void print_rows(const struct arguments *a, const struct tool_bill *bills,
     for (int i = 1; i < n; i++)
         least = bills[i].seconds < bills[least].seconds ? i : least;
     print_head(a);
-    printf("\n  %-20s %10s %10s %10s %10s %10s %10s\n", "algorithm", "alpha", "beta", "gamma", "other", "total", "priced");
+    printf("\n  %-20s %10s %10s %10s %10s %10s %10s\n", "algorithm", "alpha", "beta", "gamma", "other", "total",
+           "priced");
     for (int i = 0; i < n; i++)
         print_row(a, &bills[i], i == least);
     puts("\n* is the least. A name after the collective shows how a total comes about.");
@@ -452,7 +463,8 @@ static void tell_all(const struct argp_state *state, const struct arguments *a)
 
 int tool_cost(int argc, char **argv)
 {
-    struct arguments a = {.bytes = 1 << 20, .alpha = -1, .bandwidth = -1, .reduce = -1, .copy = -1, .launch = -1, .overhead = -1};
+    struct arguments a = {
+        .bytes = 1 << 20, .alpha = -1, .bandwidth = -1, .reduce = -1, .copy = -1, .launch = -1, .overhead = -1};
     const struct argp_state state = {.name = argv[0]};
 
     argp_parse(&argp, argc, argv, 0, NULL, &a);

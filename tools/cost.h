@@ -22,10 +22,10 @@ int tool_rates(const struct tt_topo *t, struct tool_rate rates[TOOL_MAX_RATES]);
 struct tool_bill {
     const struct tt_alg *alg;
     double seconds;
-    int64_t segment;               /* elements; 0: it has none */
-    double times[TOOL_MAX_RATES];  /* of each rate: messages or bytes one after another; times its price is its part */
-    double priced;                 /* by the plans of all ranks; negative: not done, of so many */
-    int64_t sent;                  /* bytes, by the rank that sends most; -1: likewise */
+    int64_t segment;              /* elements; 0: it has none */
+    double times[TOOL_MAX_RATES]; /* of each rate: messages or bytes one after another; times its price is its part */
+    double priced;                /* by the plans of all ranks; negative: not done, of so many */
+    int64_t sent;                 /* bytes, by the rank that sends most; -1: likewise */
 };
 
 /* 0, or -1 with errno. s has the topology's nodes. Plans are priced for up to TOOL_PRICED_RANKS. */

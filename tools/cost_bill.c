@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A closed form is a sum of prices, each times a number, or the largest of such sums. So a little more on one price adds
- * that many times as much to the total, which is how the numbers are found: whatever the formula, and they add up to
- * the total. */
+/* A closed form is a sum of prices, each times a number, or the largest of such sums. So a little more on one price
+ * adds that many times as much to the total, which is how the numbers are found: whatever the formula, and they add up
+ * to the total. */
 #include "tools/cost.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@
 #include "selector/net.h"
 #include "selector/price.h"
 
-/* Is there a pair of ranks with this between them? As topologies are, a rank has it with one of the next few, or never. */
+/* Is there a pair of ranks with this between them? As topologies are, a rank has it with one of the next few, or never.
+ */
 static bool used(const struct tt_topo *t, enum tt_level level)
 {
     for (int a = 0; a < t->size; a++)
@@ -78,7 +79,8 @@ static int take_apart(struct tool_bill *bill, const struct tt_shape *s, const st
 
         if (seconds < 0)
             return -1;
-        bill->times[i] = tiny > 0 && (!free || !strcmp(rates[i].name, "alpha")) ? rounded((seconds - bill->seconds) / tiny) : 0;
+        bill->times[i] =
+            tiny > 0 && (!free || !strcmp(rates[i].name, "alpha")) ? rounded((seconds - bill->seconds) / tiny) : 0;
     }
     return 0;
 }
