@@ -14,30 +14,33 @@
 
 enum { SAMPLES = 12 }; /* of the steps that an average is taken over */
 
-/* One message on its way. */
+/* One message on its way, and as many more as there are others that do the same through the same ports. */
 struct sent {
     int out, in; /* ports */
+    int from, to;
     unsigned char level, class;
 };
 
-/* What is looked up for every message: a rank's node, GPU, and ports at each level. */
+/* What is looked up for every message: a rank's node, GPU, and ports at each level; and how many there are of it. */
 struct place {
     int node, gpu;
     bool linked;
+    int weight;
     struct tt_way way[TT_NLEVELS];
 };
 
-/* Scopes of equal size that do the same at the same time, and what is on the way. */
+/* A scope and what is on the way in it. Where several scopes do the same at the same time, each rank stands for all in
+ * its place that go through its NIC: it weighs as much. */
 struct traffic {
     const struct tt_topo *t;
-    struct tt_ports ports;
-    int scopes, size;
-    const int *ranks;     /* of the topology, scope by scope */
+    const struct tt_ports *ports;
+    int size;
+    const int *ranks;     /* of the topology */
     struct place *places; /* of the same */
     struct sent *sent;    /* room for two of each rank */
     int nsent;
     int *load;               /* messages through each port; all zero but while fares are worked out */
-    int *members, *with_gpu; /* of the scope that is looked at: by node */
+    int *members, *with_gpu; /* ranks of the scope, by node */
     int *sharing;            /* likewise, by port at TT_LEVEL_GPU */
 };
 
@@ -54,8 +57,8 @@ static void fill_ports(struct traffic *w, int one)
     for (int i = 0; i < w->nsent; i++) {
         const struct sent *m = &w->sent[i];
 
-        w->load[m->out] += one;
-        w->load[m->in] += m->in == m->out ? 0 : one;
+        w->load[m->out] += one * w->places[m->from].weight;
+        w->load[m->in] += m->in == m->out ? 0 : one * w->places[m->to].weight;
     }
 }
 
@@ -72,8 +75,8 @@ static struct tt_fares slowest(const struct traffic *w, int class)
         if (m->class != class)
             continue;
         raise(&fare->alpha, w->t->speed[m->level].alpha);
-        raise(&fare->beta, w->load[m->out] * w->ports.beta[m->out]);
-        raise(&fare->beta, w->load[m->in] * w->ports.beta[m->in]);
+        raise(&fare->beta, w->load[m->out] * w->ports->beta[m->out]);
+        raise(&fare->beta, w->load[m->in] * w->ports->beta[m->in]);
         messages++;
         across += m->level == TT_LEVEL_NIC;
     }
@@ -198,13 +201,17 @@ static void send_all(struct traffic *w, pattern *to, int k, bool by_class)
 
     for (int a = range.first; a < range.end; a += range.stride) {
         const int b = to(a, w->size, k);
-        const unsigned char class = b >= 0 && by_class ? class_of(a, b, w->size) : 0;
 
-        for (int scope = 0; b >= 0 && b != a && scope < w->scopes; scope++) {
-            const struct place *from = &w->places[scope * w->size + a], *peer = &w->places[scope * w->size + b];
+        if (b >= 0 && b != a) {
+            const struct place *from = &w->places[a], *peer = &w->places[b];
             const enum tt_level level = level_between(from, peer);
 
-            w->sent[w->nsent++] = (struct sent){from->way[level].out, peer->way[level].in, (unsigned char)level, class};
+            w->sent[w->nsent++] = (struct sent){from->way[level].out,
+                                                peer->way[level].in,
+                                                a,
+                                                b,
+                                                (unsigned char)level,
+                                                by_class ? class_of(a, b, w->size) : 0};
         }
     }
 }
@@ -269,97 +276,70 @@ static struct tt_fares both_ways(struct traffic *w)
 
 /* ---- everybody to everybody, or to one ---- */
 
-/* Adds the ranks of a scope to, or takes them from, the counts. */
-static void tally(struct traffic *w, int scope, int one)
+static void count_members(struct traffic *w)
 {
-    for (int i = scope * w->size; i < (scope + 1) * w->size; i++) {
-        const int rank = w->ranks[i];
-        const struct tt_seat *seat = &w->t->seats[rank];
+    for (int i = 0; i < w->size; i++) {
+        const struct place *p = &w->places[i];
 
-        w->members[seat->node] += one;
-        if (seat->gpu < 0)
-            continue;
-        w->with_gpu[seat->node] += one;
-        w->sharing[tt_ports_between(&w->ports, TT_LEVEL_GPU, rank, rank).out] += one;
+        w->members[p->node]++;
+        w->with_gpu[p->node] += p->gpu >= 0;
+        w->sharing[p->way[TT_LEVEL_GPU].out] += p->gpu >= 0;
     }
 }
 
-/* How many other ranks of the scope there are at each level from rank. */
-static void count_levels(const struct traffic *w, int rank, int at[TT_NLEVELS])
+/* How many messages there are at each level between a rank and all others of the scope. */
+static void count_levels(const struct traffic *w, const struct place *p, int at[TT_NLEVELS])
 {
-    const struct tt_seat *seat = &w->t->seats[rank];
-    const int members = w->members[seat->node], with_gpu = seat->gpu < 0 ? 0 : w->with_gpu[seat->node];
-    const int sharing = seat->gpu < 0 ? 0 : w->sharing[tt_ports_between(&w->ports, TT_LEVEL_GPU, rank, rank).out];
-    const bool linked = w->t->kinds[seat->node].linked;
+    const int members = w->members[p->node], with_gpu = p->gpu < 0 ? 0 : w->with_gpu[p->node];
+    const int sharing = p->gpu < 0 ? 0 : w->sharing[p->way[TT_LEVEL_GPU].out];
 
     at[TT_LEVEL_GPU] = sharing - (sharing > 0);
-    at[TT_LEVEL_LINK] = linked ? with_gpu - sharing : 0;
+    at[TT_LEVEL_LINK] = p->linked ? with_gpu - sharing : 0;
     at[TT_LEVEL_HOST] = members - 1 - at[TT_LEVEL_GPU] - at[TT_LEVEL_LINK];
-    at[TT_LEVEL_NIC] = w->size - members;
+    at[TT_LEVEL_NIC] = (w->size - members) * p->weight;
 }
 
-/* What rank sends to, and receives from, all others of its scope. */
-static void load_levels(struct traffic *w, int rank, const int at[TT_NLEVELS])
+static void load_levels(struct traffic *w, const struct place *p, const int at[TT_NLEVELS])
 {
     for (int level = 0; level < TT_NLEVELS; level++) {
-        const struct tt_way way = tt_ports_between(&w->ports, level, rank, rank);
+        const struct tt_way way = p->way[level];
 
         w->load[way.out] += at[level];
         w->load[way.in] += way.in == way.out ? 0 : at[level];
     }
 }
 
+/* Of all ranks at once. Leaves no load. */
 static struct tt_fares everybody(struct traffic *w)
 {
     struct tt_fares fares = {.any = w->size > 1};
-    int64_t across = 0, there[TT_NLEVELS] = {0};
+    double across = 0;
 
-    for (int scope = 0; scope < w->scopes; scope++) {
-        tally(w, scope, 1);
-        for (int i = scope * w->size; i < (scope + 1) * w->size; i++) {
-            int at[TT_NLEVELS];
+    for (int i = 0; i < w->size; i++) {
+        int at[TT_NLEVELS];
 
-            count_levels(w, w->ranks[i], at);
-            load_levels(w, w->ranks[i], at);
-            for (int level = 0; level < TT_NLEVELS; level++)
-                there[level] += at[level];
-        }
-        tally(w, scope, -1);
+        count_levels(w, &w->places[i], at);
+        load_levels(w, &w->places[i], at);
+        across += w->size - w->members[w->places[i].node];
+        for (int level = 0; level < TT_NLEVELS; level++)
+            if (at[level] > 0)
+                raise(level == TT_LEVEL_NIC ? &fares.far.alpha : &fares.near.alpha, w->t->speed[level].alpha);
     }
-    for (int i = 0; i < w->ports.n; i++) {
-        raise(i < w->ports.across ? &fares.near.beta : &fares.far.beta, w->load[i] * w->ports.beta[i]);
+    for (int i = 0; i < w->ports->n; i++) {
+        raise(i < w->ports->across ? &fares.near.beta : &fares.far.beta, w->load[i] * w->ports->beta[i]);
         w->load[i] = 0;
     }
-    for (int level = 0; level < TT_NLEVELS; level++)
-        if (there[level] > 0)
-            raise(level == TT_LEVEL_NIC ? &fares.far.alpha : &fares.near.alpha, w->t->speed[level].alpha);
-    across = there[TT_LEVEL_NIC];
-    fares.crossing = w->size > 1 ? (double)across / ((double)w->scopes * w->size * (w->size - 1)) : 0;
+    fares.crossing = w->size > 1 ? across / ((double)w->size * (w->size - 1)) : 0;
     return fares;
 }
 
-/* How many scopes have their i-th ranks behind the same NIC as the first scope. */
-static int behind(const struct traffic *w, int i)
+/* All of the scope to one: what they have in common is the port there. */
+static struct tt_fares to_one(const struct traffic *w, const struct place *p)
 {
-    const int nic = tt_ports_between(&w->ports, TT_LEVEL_NIC, w->ranks[i], w->ranks[i]).in;
-    int n = 0;
-
-    for (int scope = 0; scope < w->scopes; scope++) {
-        const int rank = w->ranks[scope * w->size + i];
-
-        n += tt_ports_between(&w->ports, TT_LEVEL_NIC, rank, rank).in == nic;
-    }
-    return n;
-}
-
-/* All of a scope to its i-th rank, the first scope being tallied: what is common to all of it is the port there. */
-static struct tt_fares to_one(const struct traffic *w, int i)
-{
-    struct tt_fares fares = {0};
+    struct tt_fares fares = {.any = w->size > 1};
     int at[TT_NLEVELS];
 
-    count_levels(w, w->ranks[i], at);
-    at[TT_LEVEL_NIC] *= behind(w, i);
+    count_levels(w, p, at);
     for (int level = 0; level < TT_NLEVELS; level++) {
         struct tt_fare *fare = level == TT_LEVEL_NIC ? &fares.far : &fares.near;
         const struct tt_speed *speed = &w->t->speed[level];
@@ -368,8 +348,7 @@ static struct tt_fares to_one(const struct traffic *w, int i)
             raise(&fare->alpha, speed->alpha);
         raise(&fare->beta, at[level] * speed->beta);
     }
-    fares.any = w->size > 1;
-    fares.crossing = w->size > 1 ? (double)(w->size - w->members[w->t->seats[w->ranks[i]].node]) / (w->size - 1) : 0;
+    fares.crossing = w->size > 1 ? (double)(w->size - w->members[p->node]) / (w->size - 1) : 0;
     return fares;
 }
 
@@ -450,50 +429,48 @@ static struct tt_net *new_net(const struct tt_topo *t, int size)
 }
 
 /* Of each node, the fare to its first rank in the scope. */
-static void fill_roots(struct tt_net *net, struct traffic *w)
+static void fill_roots(struct tt_net *net, const struct traffic *w)
 {
     struct tt_fares *one = (struct tt_fares *)net->one;
-    int *node = (int *)net->node, *seen = w->load; /* by node: no messages are under way now */
+    int *node = (int *)net->node;
 
-    tally(w, 0, 1);
     for (int i = 0; i < w->size; i++) {
-        node[i] = w->t->seats[w->ranks[i]].node;
-        if (!seen[node[i]]++)
-            one[node[i]] = to_one(w, i);
+        node[i] = w->places[i].node;
+        if (!one[node[i]].any)
+            one[node[i]] = to_one(w, &w->places[i]);
     }
-    tally(w, 0, -1);
-    memset(seen, 0, (size_t)w->t->nodes.n * sizeof *seen);
 }
 
-static void fill_places(struct traffic *w)
+/* weights: of each rank, or NULL: each is one. */
+static void fill_places(struct traffic *w, const int *weights)
 {
-    for (int i = 0; i < w->scopes * w->size; i++) {
+    for (int i = 0; i < w->size; i++) {
         const struct tt_seat *seat = &w->t->seats[w->ranks[i]];
+        const int weight = weights ? weights[i] : 1;
 
-        w->places[i] = (struct place){seat->node, seat->gpu, w->t->kinds[seat->node].linked, {{0}}};
+        w->places[i] = (struct place){seat->node, seat->gpu, w->t->kinds[seat->node].linked, weight, {{0}}};
         for (int level = 0; level < TT_NLEVELS; level++)
-            w->places[i].way[level] = tt_ports_between(&w->ports, level, w->ranks[i], w->ranks[i]);
+            w->places[i].way[level] = tt_ports_between(w->ports, level, w->ranks[i], w->ranks[i]);
     }
 }
 
-/* The net of so many scopes. */
-static struct tt_net *net_of(const struct tt_topo *t, int scopes, int size, const int *ranks)
+/* The net of a scope, or of several that its ranks stand for. */
+static struct tt_net *net_of(const struct tt_topo *t, const struct tt_ports *ports, int size, const int *ranks,
+                             const int *weights)
 {
     const size_t nodes = (size_t)t->nodes.n;
-    struct traffic w = {.t = t, .scopes = scopes, .size = size, .ranks = ranks};
+    struct traffic w = {.t = t, .ports = ports, .size = size, .ranks = ranks};
     struct tt_net *net = new_net(t, size);
-    const int error = tt_ports_make(&w.ports, t);
 
-    if (!error) {
-        w.load = calloc((size_t)w.ports.n * 2 + 1, sizeof *w.load);
-        w.members = calloc(nodes * 2, sizeof *w.members);
-        w.sent = malloc((size_t)(scopes * size) * 2 * sizeof *w.sent);
-    }
-    w.places = malloc((size_t)(scopes * size) * sizeof *w.places);
+    w.load = calloc((size_t)ports->n * 2 + 1, sizeof *w.load);
+    w.members = calloc(nodes * 2, sizeof *w.members);
+    w.sent = malloc((size_t)size * 2 * sizeof *w.sent);
+    w.places = malloc((size_t)size * sizeof *w.places);
     if (net && w.load && w.members && w.sent && w.places) {
-        fill_places(&w);
-        w.sharing = w.load + w.ports.n;
+        w.sharing = w.load + ports->n;
         w.with_gpu = w.members + nodes;
+        fill_places(&w, weights);
+        count_members(&w);
         fill_patterns(net, &w);
         fill_roots(net, &w);
     } else {
@@ -504,35 +481,56 @@ static struct tt_net *net_of(const struct tt_topo *t, int scopes, int size, cons
     free(w.members);
     free(w.sent);
     free(w.places);
-    tt_ports_free(&w.ports);
     return net;
 }
 
+/* Of the first so many ranks of a node, one of those whose NIC most of them share, and how many do. */
+static int busiest(const struct tt_ports *ports, const int *ranks, int n, int *weight)
+{
+    int most = ranks[0];
+
+    *weight = 0;
+    for (int i = 0; i < n; i++) {
+        int sharing = 0;
+
+        for (int j = 0; j < n; j++)
+            sharing += tt_ports_between(ports, TT_LEVEL_NIC, ranks[i], ranks[j]).out ==
+                       tt_ports_between(ports, TT_LEVEL_NIC, ranks[j], ranks[j]).out;
+        if (sharing > *weight) {
+            *weight = sharing;
+            most = ranks[i];
+        }
+    }
+    return most;
+}
+
+static int node_size(const struct tt_nodes *nodes, int i)
+{
+    return nodes->first[i + 1] - nodes->first[i];
+}
+
 /* The largest node, and one rank of each: as many of the latter as the smallest node has. */
-static int add_levels(struct tt_net *net, const struct tt_topo *t)
+static int add_levels(struct tt_net *net, const struct tt_topo *t, const struct tt_ports *ports)
 {
     const struct tt_nodes *nodes = &t->nodes;
-    int *ranks = malloc((size_t)t->size * sizeof *ranks);
+    int *ranks = malloc(2 * (size_t)nodes->n * sizeof *ranks), *weights = ranks + nodes->n;
     int smallest = t->size, largest = 0;
 
     if (!ranks)
         return -1;
     for (int i = 0; i < nodes->n; i++) {
-        const int size = nodes->first[i + 1] - nodes->first[i];
-
-        smallest = size < smallest ? size : smallest;
-        largest = size > nodes->first[largest + 1] - nodes->first[largest] ? i : largest;
+        smallest = node_size(nodes, i) < smallest ? node_size(nodes, i) : smallest;
+        largest = node_size(nodes, i) > node_size(nodes, largest) ? i : largest;
     }
-    for (int j = 0; j < smallest; j++)
-        for (int i = 0; i < nodes->n; i++)
-            ranks[j * nodes->n + i] = nodes->ranks[nodes->first[i] + j];
-    net->across = net_of(t, smallest, nodes->n, ranks);
-    net->within = net_of(t, 1, nodes->first[largest + 1] - nodes->first[largest], nodes->ranks + nodes->first[largest]);
+    for (int i = 0; i < nodes->n; i++)
+        ranks[i] = busiest(ports, nodes->ranks + nodes->first[i], smallest, &weights[i]);
+    net->across = net_of(t, ports, nodes->n, ranks, weights);
+    net->within = net_of(t, ports, node_size(nodes, largest), nodes->ranks + nodes->first[largest], NULL);
     free(ranks);
     return net->across && net->within ? 0 : -1;
 }
 
-struct tt_net *tt_net_make(const struct tt_topo *t)
+static struct tt_net *make(const struct tt_topo *t, const struct tt_ports *ports)
 {
     int *ranks = malloc((size_t)t->size * sizeof *ranks);
     struct tt_net *net;
@@ -541,12 +539,21 @@ struct tt_net *tt_net_make(const struct tt_topo *t)
         return NULL;
     for (int r = 0; r < t->size; r++)
         ranks[r] = r;
-    net = net_of(t, 1, t->size, ranks);
+    net = net_of(t, ports, t->size, ranks, NULL);
     free(ranks);
-    if (net && t->nodes.n > 1 && add_levels(net, t)) {
+    if (net && t->nodes.n > 1 && add_levels(net, t, ports)) {
         tt_net_free(net);
         return NULL;
     }
+    return net;
+}
+
+struct tt_net *tt_net_make(const struct tt_topo *t)
+{
+    struct tt_ports ports;
+    struct tt_net *net = tt_ports_make(&ports, t) ? NULL : make(t, &ports);
+
+    tt_ports_free(&ports);
     return net;
 }
 
