@@ -3,13 +3,14 @@
  * host for each rank and a route for each pair of ranks. The alpha of a level is the latency of the sender's port. It
  * reads topologies by the selector's own reader, so that simulator and selector cannot see two machines.
  *
- *     platform TOPOLOGY FOLDER    writes FOLDER/platform.xml and FOLDER/hosts
+ *     platform TOPOLOGY FOLDER [RANKS]    writes FOLDER/platform.xml and FOLDER/hosts
  *
  * p^2 lines: 64 ranks are 4,032 routes, and SimGrid reads them in 20 ms. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/sizes.h"
 #include "selector/topo.h"
 
 enum direction { OUT, IN };
@@ -116,13 +117,14 @@ int main(int argc, char **argv)
 {
     struct tt_topo *t;
     char why[512];
+    int ranks = 0;
     bool good;
 
-    if (argc != 3) {
-        fprintf(stderr, "Usage: platform TOPOLOGY FOLDER\n");
+    if (argc < 3 || argc > 4 || (argc == 4 && tt_int_parse(argv[3], &ranks))) {
+        fprintf(stderr, "Usage: platform TOPOLOGY FOLDER [RANKS]\n");
         return 2;
     }
-    if (tt_topo_read(argv[1], 0, 0, NULL, &t, why, sizeof why)) {
+    if (tt_topo_read(argv[1], ranks, 0, NULL, &t, why, sizeof why)) {
         fprintf(stderr, "platform: %s\n", why);
         return EXIT_FAILURE;
     }

@@ -4,7 +4,9 @@
  *
  *     play TOPOLOGY COLLECTIVE,... BYTES,... auto|native|all|ALGORITHM [SEGMENT]
  *
- * prints "# collective formula-of-its-bound" and then "collective bytes algorithm segment seconds bound" lines. Time is from when all ranks start, at the same instant, to
+ * prints "# collective formula-of-its-bound" and then "collective bytes algorithm segment seconds bound expected priced"
+ * lines: segment in bytes, expected by the closed form, and with `all`, which times every algorithm, priced in our own
+ * virtual time (selector/price.h). 0 where there is none. Time is from when all ranks start, at the same instant, to
  * when the last is done. All ranks are in one process, each with its own copy of the program's variables. No data
  * passes: 64 ranks with 256 MiB each would not fit. So all ranks have the same memory; for SMPI's own collectives this is
  * its replay mode, in which the temporary buffers of its algorithms are one, and nothing is folded. */
@@ -17,6 +19,8 @@
 
 #include "bench/scale/play.h"
 #include "coll/sizes.h"
+#include "selector/net.h"
+#include "selector/price.h"
 
 /* What all ranks share, made by rank 0. */
 struct meeting {
@@ -68,27 +72,37 @@ static double take(struct meeting *m, const struct play *p, const struct tt_plan
     return m->last - start;
 }
 
-static void time_one(struct meeting *m, const struct play *p, const struct tt_alg *alg, int64_t segment, bool native)
+static void say(const struct play *p, const char *name, const struct part *part, double seconds, double priced)
 {
-    struct tt_plan *plan = native ? NULL : play_plan(p, alg, segment);
-    const double seconds = take(m, p, plan);
+    if (p->rank != 0)
+        return;
+    printf("%s %lld %s %lld %.9g %.9g %.9g %.9g\n", tt_coll_name(p->coll), (long long)p->bytes, name,
+           part && part->alg->segmented ? (long long)part->shape.segment * 4 : 0, seconds, play_bound(p),
+           part ? part->expected : 0, priced);
+    fflush(stdout);
+}
 
-    if (p->rank == 0) {
-        printf("%s %lld %s %lld %.9g %.9g\n", tt_coll_name(p->coll), (long long)p->bytes,
-               plan ? plan->algorithm : "native", (long long)segment, seconds, play_bound(p));
-        fflush(stdout);
-    }
-    tt_plan_free(plan);
+static void time_native(struct meeting *m, const struct play *p)
+{
+    say(p, "native", NULL, take(m, p, NULL), 0);
+}
+
+static void time_alg(struct meeting *m, const struct play *p, const struct tt_alg *alg, int64_t segment, bool priced)
+{
+    const struct part part = play_part(p, alg, segment);
+    const double seconds = take(m, p, part.plan);
+
+    say(p, part.alg->name, &part, seconds, priced && p->rank == 0 ? tt_price_call(p->topo, part.alg, &part.shape, NULL) : 0);
+    tt_plan_free(part.plan);
 }
 
 static void time_all(struct meeting *m, const struct play *p, int64_t segment)
 {
-    struct tt_shape s = {.coll = tt_coll_family(p->coll), .size = p->topo->size, .commutes = true, .count = p->count,
-                         .unit = 4, .nodes = &p->topo->nodes};
+    const struct tt_shape s = play_shape(p);
 
     for (int i = 0; tt_algs[i]; i++)
         if (tt_alg_serves(tt_algs[i], p->coll) && tt_algs[i]->delegate == TT_OWN && !tt_infeasible(tt_algs[i], &s))
-            time_one(m, p, tt_algs[i], segment, false);
+            time_alg(m, p, tt_algs[i], segment, true);
 }
 
 /* ---- what to time ---- */
@@ -103,8 +117,10 @@ static void time_size(struct meeting *m, struct play *p, bool blocks, const char
         return;
     if (strcmp(what, "all") == 0)
         time_all(m, p, segment);
-    else if (strcmp(what, "auto") == 0 || strcmp(what, "native") == 0 || alg)
-        time_one(m, p, alg, segment, strcmp(what, "native") == 0);
+    else if (strcmp(what, "native") == 0)
+        time_native(m, p);
+    else if (strcmp(what, "auto") == 0 || alg)
+        time_alg(m, p, alg, segment, false);
     else
         die("there is no algorithm", what);
 }
@@ -161,6 +177,7 @@ int main(int argc, char **argv)
 {
     struct play play = {0};
     struct tt_topo *topo;
+    struct tt_net *net;
     struct meeting *m;
     char why[512], *next, *coll;
     int size;
@@ -173,6 +190,10 @@ int main(int argc, char **argv)
     if (tt_topo_read(argv[1], size, 0, NULL, &topo, why, sizeof why))
         die(why, "");
     play.topo = topo;
+    net = tt_net_make(topo);
+    if (!net)
+        die("no memory", "");
+    play.net = net;
     if (strcmp(argv[4], "native") == 0)
         play_meet(&play);
     m = meet(play.rank, size);
@@ -181,6 +202,7 @@ int main(int argc, char **argv)
     next = argv[2];
     while ((coll = strsep(&next, ",")))
         time_collective(m, &play, coll, argv[3], argv + 4);
+    tt_net_free(net);
     tt_topo_free(topo);
     MPI_Finalize();
     return 0;

@@ -24,18 +24,29 @@ struct play {
     int64_t count; /* floats of the vector, or of a block */
     int64_t total; /* bytes that this makes of the vector */
     const struct tt_topo *topo;
+    const struct tt_net *net;
     int rank;
     char *memory; /* of all ranks, for two vectors; our plans never touch it, so any address is good for any length */
 };
 
 /* ---- tutti.c: our plans ---- */
 
-/* The plan for it: alg, or NULL for the selector's choice; segment in bytes, 0 for the selector's. Exits if there is no
- * such plan. Free with tt_plan_free. */
-struct tt_plan *play_plan(const struct play *p, const struct tt_alg *alg, int64_t segment);
+/* What is to be carried out, and what is expected of it. */
+struct part {
+    const struct tt_alg *alg;
+    struct tt_shape shape; /* with the segment that was chosen */
+    double expected;       /* seconds, by the closed form; 0 where there is none */
+    struct tt_plan *plan;  /* of this rank */
+};
+
+/* alg, or NULL for the selector's choice; segment in bytes, 0 for the model's. Exits if there is no plan. */
+struct part play_part(const struct play *p, const struct tt_alg *alg, int64_t segment);
 
 /* Carries it out. */
 void play_tutti(const struct play *p, const struct tt_plan *plan);
+
+/* The shape of what is to be timed, the same on all ranks. */
+struct tt_shape play_shape(const struct play *p);
 
 /* ---- native.c: the collectives of the simulator's MPI ---- */
 void play_native(const struct play *p);

@@ -9,8 +9,7 @@
 # --quick: six sizes instead of twelve. --check: exit status 1 where a goal is missed. --alg: one of Tutti's algorithms
 # instead of the selector's choice. Environment: BUILD, the build tree (default: build).
 #
-# What would distort is switched off: computation and its clock, TCP's windows, cross traffic, SMPI's own factors of
-# latency and bandwidth. Messages up to 64 KiB are eager, for all alike: they start when they are sent.
+# What is simulated how is in simulate.sh.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -47,19 +46,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# simulate FOLDER SELECTOR ARGUMENTS...: play's lines. What SMPI says beside them goes to FOLDER/said.
-simulate()
-{
-    folder=$1 selector=$2
-    shift 2
-    smpirun -np "$(wc -l <"$folder/hosts")" -platform "$folder/platform.xml" -hostfile "$folder/hosts" \
-        --cfg=smpi/coll-selector:"$selector" \
-        --cfg=smpi/simulate-computation:no --cfg=smpi/wtime:0 --cfg=smpi/test:0 \
-        --cfg=smpi/bw-factor:0:1 --cfg=smpi/lat-factor:0:1 \
-        --cfg=smpi/async-small-thresh:65536 --cfg=smpi/send-is-detached-thresh:65536 \
-        --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:1e18 --cfg=network/weight-S:0 --log=root.thresh:error \
-        "$BUILD/bench/scale/play" "$@" 2>>"$folder/said" | sed -n '/^#/p; /^[a-z_]* [0-9]* [a-z]/p'
-}
+# Where we are: on one line of a terminal, else a line each.
+if [ -t 2 ]; then
+    progress() { printf '\r%-60s\r%s' '' "$1" >&2; }
+else
+    progress() { [ -z "$1" ] || echo "$1" >&2; }
+fi
+
+# What SMPI says beside play's lines goes to FOLDER/said.
+. "$here/simulate.sh"
 
 total=$(( $(echo $topologies | wc -w) * 5 ))
 step=0
@@ -72,7 +67,7 @@ for topology in $topologies; do
     "$BUILD/bench/scale/platform" "$file" "$folder" || exit 2
     for column in $peers tutti; do
         step=$((step + 1))
-        printf '\r[%2d/%2d] %s: %s        ' "$step" "$total" "$topology" "$column" >&2
+        progress "$(printf '[%2d/%2d] %s: %s' "$step" "$total" "$topology" "$column")"
         if [ "$column" = tutti ]; then
             simulate "$folder" mpich "$file" "$collectives" "$sizes" "$alg" $segment >"$folder/$column"
         else
@@ -80,7 +75,7 @@ for topology in $topologies; do
         fi
         [ -s "$folder/$column" ] || { echo >&2; cat "$folder/said" >&2; die "$column on $topology said nothing"; }
     done
-    printf '\r%60s\r' '' >&2
+    progress ''
     sed -n 's/.*"about": "\(.*\)".*/\1/p' "$file"
     awk -f "$here/table.awk" "$folder/mpich" "$folder/ompi" "$folder/mvapich2" "$folder/impi" "$folder/tutti" || failed=1
 done

@@ -7,45 +7,55 @@
  * simulator, so one that has nothing to do waits for a message there instead of polling. And SMPI's MPI_Testall
  * completes some requests of an array without the others, keeping no statuses, so each is tested alone. */
 #include <simgrid/actor.h>
+#include <simgrid/engine.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "bench/scale/play.h"
 #include "coll/exec.h"
+#include "selector/model.h"
 #include "selector/select.h"
 
 /* ---- a place without memory ---- */
 
-static const struct tt_topo *paying; /* privatized by rank, as all variables are; the same in all */
+/* Variables are this rank's own, as SMPI has it. */
+static const struct tt_topo *paying;
+static double launch;                     /* of this rank's */
+static double busy_until;                 /* copies and reductions are done one at a time */
+static double finished[TT_MAX_QUEUES];    /* when the last one of each queue is */
+static const double moment = 2e-9;        /* that the simulator cannot tell apart */
 
-static void spend(double seconds)
+static int work(int queue, double seconds)
 {
+    const double now = simgrid_get_clock();
+
     if (seconds > 0)
-        sg_actor_sleep_for(seconds);
-}
-
-static double launch(void)
-{
-    return paying->launch;
+        busy_until = (busy_until > now ? busy_until : now) + seconds;
+    finished[queue] = busy_until;
+    return 0;
 }
 
 static int no_copy(struct tt_place *place, int queue, void *dst, const void *src, size_t bytes)
 {
-    (void)place, (void)queue, (void)dst, (void)src;
-    spend(launch() + (double)bytes * paying->copy);
-    return 0;
+    (void)place, (void)dst, (void)src;
+    return work(queue, launch + (double)bytes * paying->copy);
 }
 
 static int no_reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
                      int k, size_t n)
 {
-    (void)place, (void)queue, (void)cell, (void)dst, (void)src;
-    spend(launch() + (double)n * 4 * (k - 1) * paying->gamma);
-    return 0;
+    (void)place, (void)cell, (void)dst, (void)src;
+    return work(queue, launch + (double)n * 4 * (k - 1) * paying->gamma);
 }
 
-static const struct tt_dev nothing = {.name = "nothing", .copy = no_copy, .reduce = no_reduce};
-static struct tt_place nowhere = {&nothing};
+static int no_poll(struct tt_place *place, int queue)
+{
+    (void)place;
+    return simgrid_get_clock() >= finished[queue] - moment;
+}
+
+static const struct tt_dev nothing = {.name = "nothing", .copy = no_copy, .reduce = no_reduce, .poll = no_poll};
+static struct tt_place nowhere = {&nothing}, no_host = {&nothing};
 
 /* What the executor asks the memory's room for, and what folds with ops of the user's, of which there are none. */
 const char *tt_fault(void)
@@ -63,7 +73,8 @@ int tt_apply(const struct tt_apply *a, void *dst, const void *left, const void *
 
 static int send_later(MPI_Comm comm, int peer, int tag, const void *buf, size_t bytes, MPI_Request *request)
 {
-    spend(paying->overhead);
+    if (paying->overhead > 0)
+        sg_actor_sleep_for(paying->overhead);
     return tt_wire_p2p.send(comm, peer, tag, buf, bytes, request);
 }
 
@@ -112,43 +123,83 @@ static void wait_for_any(struct tt_req *req, MPI_Request *room)
     *to[which] = status;
 }
 
+/* The first moment at which some lane's work is over that is under way now; 0 if there is none. */
+static double next_finish(const struct tt_req *req)
+{
+    double next = 0;
+
+    for (int lane = 0; lane < req->plan->nlanes; lane++) {
+        const double end = finished[lane * TT_NFLOWS + TT_WITHIN];
+
+        if (req->lanes[lane].busy && end > simgrid_get_clock() && (next == 0 || end < next))
+            next = end;
+    }
+    return next;
+}
+
+/* Where there are several lanes, a message that comes while another lane works is noticed when that is over: a little
+ * late, in a machine where work takes time. */
 static void carry_out(struct tt_req *req, MPI_Request *room)
 {
-    while (!tt_req_progress(req))
+    while (!tt_req_progress(req)) {
+        const double finish = next_finish(req);
+
         if (req->plan->nlanes == 1)
             wait_for_round(&req->lanes[0]);
-        else
+        if (finish > 0)
+            sg_actor_sleep_until(finish);
+        else if (req->plan->nlanes > 1)
             wait_for_any(req, room);
+    }
 }
 
 /* ---- plans ---- */
 
-static struct tt_shape shape_of(const struct play *p)
+struct tt_shape play_shape(const struct play *p)
 {
     return (struct tt_shape){.coll = tt_coll_family(p->coll),
                              .size = p->topo->size,
                              .commutes = true,
                              .count = p->count,
-                             .segment = (128 << 10) / 4,
                              .unit = 4,
                              .nodes = &p->topo->nodes};
 }
 
-struct tt_plan *play_plan(const struct play *p, const struct tt_alg *alg, int64_t segment)
+/* As the library does it: the selector is asked, with no rules. */
+static void choose(const struct play *p, struct part *part)
 {
-    struct tt_shape s = shape_of(p);
-    struct tt_plan *plan;
+    const struct tt_orders orders = {.net = p->net, .level = -1};
+    const struct tt_choice choice = tt_select(p->coll, &part->shape, &orders, NULL, false);
 
+    part->alg = choice.alg;
+    if (choice.segment)
+        part->shape.segment = choice.segment;
+}
+
+struct part play_part(const struct play *p, const struct tt_alg *alg, int64_t segment)
+{
+    struct part part = {.alg = alg, .shape = play_shape(p)};
+    struct tt_estimate estimate;
+
+    part.shape.segment = segment / 4;
     if (!alg)
-        alg = tt_select(p->coll, &s, NULL, NULL, false).alg;
-    if (segment > 0)
-        s.segment = segment / 4;
-    plan = alg && !tt_infeasible(alg, &s) ? tt_plan_build(alg, &s, p->rank) : NULL;
-    if (!plan) {
-        fprintf(stderr, "play: no plan for %s of %lld bytes\n", tt_coll_name(p->coll), (long long)p->bytes);
+        choose(p, &part);
+    if (!part.alg || part.alg->delegate != TT_OWN || tt_infeasible(part.alg, &part.shape)) {
+        fprintf(stderr, "play: none of our algorithms for %s of %lld bytes\n", tt_coll_name(p->coll),
+                (long long)p->bytes);
         exit(EXIT_FAILURE);
     }
-    return plan;
+    if (part.alg->cost) {
+        estimate = tt_estimate(part.alg, &part.shape, p->net);
+        part.expected = estimate.seconds;
+        part.shape.segment = estimate.segment;
+    }
+    part.plan = tt_plan_build(part.alg, &part.shape, p->rank);
+    if (!part.plan) {
+        perror("play: a plan");
+        exit(EXIT_FAILURE);
+    }
+    return part;
 }
 
 static void give_up(const struct tt_req *req)
@@ -160,13 +211,15 @@ static void give_up(const struct tt_req *req)
 void play_tutti(const struct play *p, const struct tt_plan *plan)
 {
     struct tt_wire wire = tt_wire_p2p;
-    struct tt_binding with = {.comm = MPI_COMM_WORLD, .wire = &wire, .home = &nowhere, .host = &nowhere};
+    struct tt_binding with = {.comm = MPI_COMM_WORLD, .wire = &wire, .home = &nowhere, .host = &no_host,
+                               .on_device = ~0u}; /* work is asynchronous, as on a GPU */
     MPI_Request *room = malloc(sizeof *room * (size_t)(plan->max_round * plan->nlanes + 1));
     struct tt_req req;
 
     wire.send = send_later;
     wire.test = test_each;
     paying = p->topo;
+    launch = p->topo->seats[p->rank].gpu >= 0 ? p->topo->launch : 0;
     for (int buf = 0; buf < TT_NBUFS; buf++)
         with.base[buf] = p->memory;
     if (!room || tt_req_start(&req, plan, &with, NULL)) {
