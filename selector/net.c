@@ -524,6 +524,7 @@ static int add_levels(struct tt_net *net, const struct tt_topo *t, const struct 
     }
     for (int i = 0; i < nodes->n; i++)
         ranks[i] = busiest(ports, nodes->ranks + nodes->first[i], smallest, &weights[i]);
+    net->rails = smallest;
     net->across = net_of(t, ports, nodes->n, ranks, weights);
     net->within = net_of(t, ports, node_size(nodes, largest), nodes->ranks + nodes->first[largest], NULL);
     free(ranks);
