@@ -218,11 +218,9 @@ run_topology()
  "place": "round-robin", "speeds": {"gpu": {"alpha": "2us", "bandwidth": "400GB/s"}, "link": {"alpha": "3us", "bandwidth":
  "100GB/s"}, "host": {"alpha": "1us", "bandwidth": "8GB/s"}, "nic": {"alpha": "3us", "bandwidth": "12GB/s"}}}
 EOT
-    export TUTTI_TOPO="$output.json" TUTTI_LOG=debug
+    export TUTTI_TOPO="$output.json"
     launch 4 "" topology told
     [ $status -eq 0 ] || fail "topology told: exit status $status"
-    says "topology of 4 ranks on 2 nodes, 2 of them with NVLink, as TUTTI_TOPO says, .* 0.0.0.0 1.0.0.0 0.1.1.0 1.1.1.0\$"
-    unset TUTTI_LOG
     topo 4
     says "^4 ranks on 2 nodes, as TUTTI_TOPO=.* says"
     says "node 1: ranks 1,3"
