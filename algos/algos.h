@@ -123,6 +123,9 @@ void tt_leave(struct tt_plan *p);
  * tree rooted at 0 of this scope. SEND and RECV stay. */
 void tt_enter_rotated(struct tt_plan *p, int first);
 
+/* The same without the first: false, and nothing entered, on that one. */
+bool tt_enter_others(struct tt_plan *p, int first);
+
 /* ---- arithmetic ---- */
 static inline struct tt_loc tt_at(enum tt_buf buf, int64_t at)
 {

@@ -23,7 +23,7 @@ static double port(const struct tt_net *net, const struct tt_fare *all, double n
 {
     const struct tt_fare one = {all->alpha, all->beta / messages};
 
-    return all->alpha + all->beta > 0 ? tt_posted(&one, n, messages, net->overhead) : 0;
+    return all->alpha + all->beta > 0 ? tt_posted(&one, n, messages, messages * net->overhead) : 0;
 }
 
 double tt_everybody_cost(const struct tt_net *net, double n, int messages)

@@ -41,7 +41,7 @@ static void post_within(struct tt_plan *p, struct work *w, int stage, const stru
 {
     tt_enter_node(p, &w->at);
     if (stage == WITHIN_IN)
-        w->within = tt_hand_in(p, tt_at(SEND, g->at), g->n, w->at.rails, w->arrived_within);
+        w->within = tt_hand_in(p, tt_at(SEND, g->at), g->n, w->at.rails, -1, w->arrived_within);
     else
         tt_hand_out(p, tt_at(RECV, g->at), g->n, w->at.rails, -1);
     tt_leave(p);
@@ -52,7 +52,7 @@ static void post_across(struct tt_plan *p, struct work *w, int stage, const stru
     if (!tt_enter_rail(p, &w->at))
         return;
     if (stage == ACROSS_IN)
-        w->across = tt_hand_in(p, g->have, g->slice, tt_size(p), w->arrived_across);
+        w->across = tt_hand_in(p, g->have, g->slice, tt_size(p), -1, w->arrived_across);
     else
         tt_hand_out(p, g->sum, g->slice, tt_size(p), -1);
     tt_leave(p);

@@ -24,15 +24,10 @@ static void scatter(struct tt_plan *p, int64_t n, int root)
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
-    int error;
-
     scatter(p, s->count, s->root);
     tt_fence(p);
-    if (tt_rank(p) == s->root)
+    if (!tt_enter_others(p, s->root))
         return 0;
-    error = tt_enter_others(p, s->root);
-    if (error)
-        return error;
     tt_hand_out(p, tt_at(RECV, 0), s->count, tt_size(p), -1);
     tt_leave(p);
     return 0;

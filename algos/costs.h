@@ -32,6 +32,17 @@ static inline double tt_hop(const struct tt_net *net, const struct tt_fares *f, 
     return n > 0 && f->any ? net->overhead + near + f->crossing * (far - near) : 0;
 }
 
+/* The same fares where ranks are out of step: alpha is over, mostly, while others use the link. */
+static inline struct tt_fares tt_out_of_step(const struct tt_net *net, const struct tt_fares *f, double n)
+{
+    const double near = n * (f->near.beta - net->alone.near.beta), far = n * (f->far.beta - net->alone.far.beta);
+    struct tt_fares g = *f;
+
+    g.near.alpha -= 0.4 * tt_smaller(f->near.alpha, near > 0 ? near : 0);
+    g.far.alpha -= 0.4 * tt_smaller(f->far.alpha, far > 0 ? far : 0);
+    return g;
+}
+
 /* Steps of a ring in which so many blocks go round. In each step the slowest hop that a block is at decides; but a block
  * waits for a slow hop as often only as there are others before it. */
 static inline double tt_rounds(const struct tt_net *net, const struct tt_fares *f, double n, int steps, int64_t blocks)
@@ -41,39 +52,44 @@ static inline double tt_rounds(const struct tt_net *net, const struct tt_fares *
     return waits * tt_takes(net, f, n) + (steps - waits) * tt_hop(net, f, n);
 }
 
-/* Segments of n bytes down a chain, each rank being so many rounds behind the one before it: of the rounds that it takes
- * the last rank to have all of them, one, on average. While few ranks have something to send they share few links, so
- * a message takes as much longer than alone, as when all are at work, as part of them is. */
+/* A hop of a chain down which segments of n bytes go, each rank being so many rounds behind the one before it: on average
+ * over hops, and the slowest. While few ranks have something to send they share few links, so a message takes as much
+ * longer than alone, as when all are at work, as part of them is. */
+struct tt_chain {
+    double mean, near, slowest;
+};
+
 static inline double tt_chain_line(const struct tt_fare *one, const struct tt_fare *all, double n, double hops,
                                    double segments, double delay, bool neighbours)
 {
     const double busy = segments < hops * delay ? segments / delay : hops, rounds = (hops - 1) * delay + segments;
     const double full = one->beta > 0 ? all->beta / one->beta : 1; /* of those that share a link */
-    const double load = neighbours ? tt_smaller(busy, full) : full * busy / (hops + 1);
+    const double spread = full * busy / (hops + 1), load = neighbours ? (tt_smaller(busy, full) + spread) / 2 : spread;
     const double slow = load > 1 ? (double)(int64_t)(load + 0.99) : 1; /* whole messages */
     const double ramp = 1 / slow + (1 - 1 / slow) * (1 + slow) / 2;
     const double ramps = 2 * busy * delay < rounds ? 2 * busy * delay : rounds;
 
-    return one->alpha + n * one->beta * (ramps * ramp + (rounds - ramps) * slow) / rounds;
+    const double share = n * one->beta * (ramps * ramp + (rounds - ramps) * slow) / rounds;
+
+    return one->alpha + share;
 }
 
-/* The same at the slowest links; but while the chain fills, at those that come one after the other. */
-static inline double tt_chain_round(const struct tt_net *net, double n, double hops, double segments, double delay)
+static inline struct tt_chain tt_chain_cost(const struct tt_net *net, double n, double hops, double segments, double delay)
 {
     const struct tt_fares *f = &net->shift[0];
     const double near = tt_chain_line(&net->alone.near, &f->near, n, hops, segments, delay, true);
+    const double across = f->crossing > 0 ? (f->crossing * (hops + 1) - 1) / hops : 0; /* of the hops; the ring has one more */
     const double far = tt_chain_line(&net->alone.far, &f->far, n, hops, segments, delay, false);
     const double slowest = tt_larger(f->near.alpha + f->near.beta > 0 ? near : 0, f->far.alpha + f->far.beta > 0 ? far : 0);
-    const double fill = hops / (hops + (segments - 1) / delay);
 
-    return net->overhead + fill * (near + f->crossing * (far - near)) + (1 - fill) * slowest;
+    return (struct tt_chain){net->overhead + near + across * (far - near), net->overhead + near, net->overhead + slowest};
 }
 
-/* So many messages of n bytes each through one port, posted one after the other: alpha, then what takes longer, posting
- * them or carrying them. beta is one message's. */
-static inline double tt_posted(const struct tt_fare *f, double n, double messages, double overhead)
+/* So many messages of n bytes each through one port, posted one after the other among others, which takes so long all
+ * together: alpha, then what takes longer, posting them or carrying them. beta is one message's. */
+static inline double tt_posted(const struct tt_fare *f, double n, double messages, double posting)
 {
-    return f->alpha + tt_larger(overhead + messages * n * f->beta, messages * overhead + n * f->beta);
+    return f->alpha + tt_larger(messages * n * f->beta, posting + n * f->beta);
 }
 
 /* To reduce n bytes, two operands into one; to copy them. */
@@ -85,6 +101,15 @@ static inline double tt_adds(const struct tt_net *net, double n)
 static inline double tt_copies(const struct tt_net *net, double n)
 {
     return n > 0 ? net->launch + n * net->copy : 0;
+}
+
+/* What some ranks alone add, before messages of a pattern: while they do, the messages of others, if they share links
+ * with theirs, get on the faster, which makes up for up to half of it. */
+static inline double tt_some_add(const struct tt_net *net, const struct tt_fares *f, double n)
+{
+    const double shared = tt_larger(f->near.beta - net->alone.near.beta, f->far.beta - net->alone.far.beta);
+
+    return tt_adds(net, n) - tt_smaller(tt_adds(net, n), shared > 0 ? n * shared / 2 : 0);
 }
 
 /* ceil(log2 p) */

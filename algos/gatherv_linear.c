@@ -38,15 +38,13 @@ double tt_few_at_once_cost(const struct tt_shape *s, const struct tt_net *net, d
     const double n = tt_bytes(s, s->count), all = net->size - 1, far = f->crossing * all, near = all - far;
     const int rounds = (net->size - 1 + TT_AT_ONCE - 1) / TT_AT_ONCE;
     const double first = (1 - net->shift[0].crossing) * (int)((near + 0.5) / TT_AT_ONCE), rest = near - first * TT_AT_ONCE;
-    const struct tt_fare one = {f->near.alpha, near > 0.5 ? f->near.beta / near : 0};
-    const struct tt_fare other = {f->far.alpha, far > 0.5 ? f->far.beta / far : 0};
-    const double here = first * tt_posted(&one, n, TT_AT_ONCE, overhead);
-    const double last = far > 0.5 ? rest / (rounds - first) : rest;
+    const double others = rounds - first > 0.5 ? rounds - first : 1, posting = (all - first * TT_AT_ONCE) / others * overhead;
+    const struct tt_fare here = {f->near.alpha, near > 0.5 ? f->near.beta / near : 0};
+    const struct tt_fare there = {f->far.alpha, far > 0.5 ? f->far.beta / far : 0};
 
-    if (far < 0.5)
-        return here + (rest > 0.5 ? tt_posted(&one, n, rest, overhead) : 0);
-    return here + (rounds - first) * tt_larger(last > 0.5 ? tt_posted(&one, n, last, overhead) : 0,
-                                               tt_posted(&other, n, far / (rounds - first), overhead));
+    return first * tt_posted(&here, n, TT_AT_ONCE, TT_AT_ONCE * overhead) +
+           others * tt_larger(rest > 0.5 ? tt_posted(&here, n, rest / others, posting) : 0,
+                              far > 0.5 ? tt_posted(&there, n, far / others, posting) : 0);
 }
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)

@@ -87,26 +87,13 @@ bool tt_enter_rail_without(struct tt_plan *p, const struct tt_levels *at, int no
 
 /* ---- everybody meets everybody ---- */
 
-int tt_enter_others(struct tt_plan *p, int but)
-{
-    const int size = tt_size(p);
-    int *ranks = malloc((size_t)size * sizeof *ranks);
-
-    if (!ranks)
-        return ENOMEM;
-    for (int i = 0; i < size - 1; i++)
-        ranks[i] = tt_mod(but + 1 + i, size);
-    tt_enter(p, &(struct tt_scope){ranks, size - 1, tt_at(SEND, 0), tt_at(RECV, 0)});
-    free(ranks);
-    return 0;
-}
-
 static int64_t length(int64_t n, int owners, int i)
 {
     return i < owners ? tt_cut(n, owners, i + 1) - tt_cut(n, owners, i) : 0;
 }
 
-struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, struct tt_loc arrived)
+struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, int without,
+                              struct tt_loc arrived)
 {
     const int size = tt_size(p), rank = tt_rank(p);
     const struct tt_operands o = {rank, size, tt_plus(src, tt_cut(n, owners, rank)), arrived, length(n, owners, rank)};
@@ -114,22 +101,24 @@ struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, i
     for (int k = 1; k < size; k++) {
         const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
 
-        tt_send(p, to, tt_plus(src, tt_cut(n, owners, to)), length(n, owners, to));
-        tt_recv(p, from, tt_operand_of(&o, from), o.n);
+        if (to != without)
+            tt_send(p, to, tt_plus(src, tt_cut(n, owners, to)), length(n, owners, to));
+        if (rank != without)
+            tt_recv(p, from, tt_operand_of(&o, from), o.n);
     }
     return o;
 }
 
-void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, int has_all)
+void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, int aside)
 {
     const int size = tt_size(p), rank = tt_rank(p);
 
-    for (int k = 1; k < size; k++) {
+    for (int k = 1; rank != aside && k < size; k++) {
         const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
 
-        if (to != has_all)
+        if (to != aside)
             tt_send(p, to, tt_plus(base, tt_cut(n, owners, rank)), length(n, owners, rank));
-        if (rank != has_all)
+        if (from != aside)
             tt_recv(p, from, tt_plus(base, tt_cut(n, owners, from)), length(n, owners, from));
     }
 }

@@ -43,21 +43,19 @@ bool tt_enter_rail_without(struct tt_plan *p, const struct tt_levels *at, int no
 /* ---- everybody meets everybody, in the scope in force ----
  * Messages only: the caller fences. */
 
-/* A scope of all ranks but one, beginning behind that: 0, having entered it unless this rank is that one; or ENOMEM. */
-int tt_enter_others(struct tt_plan *p, int but);
-
 /* All n elements of every rank, from src, to all others. What reaches this one goes to arrived, which has room for size
  * - 1 times n; the operands are its own and these. */
 struct tt_operands tt_show_all(struct tt_plan *p, struct tt_loc src, int64_t n, struct tt_loc arrived);
 
 /* n elements are cut into `owners` balanced parts; part i is that of rank i. */
 
-/* Every rank's part i, from src, to rank i. What reaches this one goes to arrived, which has room for size - 1 parts; the
- * operands are its own part and these. */
-struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, struct tt_loc arrived);
+/* Every rank's part i, from src, to rank i; but one of them (or -1) is handed none. What reaches this one goes to arrived,
+ * which has room for size - 1 parts; the operands are its own part and these. */
+struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, int without,
+                              struct tt_loc arrived);
 
-/* Part i, in its place from base on, from rank i to all others but one that has them all (-1: nobody has). */
-void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, int has_all);
+/* Part i, in its place from base on, from rank i to all others; but one of them (or -1) stands aside. */
+void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, int aside);
 
 /* ---- a node meets all others ----
  * Each rank has n elements of src sent by its counterparts on all other nodes: so each node sends them to every other as

@@ -23,7 +23,7 @@ static void collect(struct tt_plan *p, struct tt_loc to, int64_t n, int first, i
 static struct tt_loc add_up(struct tt_plan *p, int64_t n, struct tt_loc dst)
 {
     const int size = tt_size(p);
-    const struct tt_operands o = tt_hand_in(p, tt_at(SEND, 0), n, size, tt_tmp(p, n + size));
+    const struct tt_operands o = tt_hand_in(p, tt_at(SEND, 0), n, size, -1, tt_tmp(p, n + size));
 
     tt_fence(p);
     tt_fold_operands(p, &o, dst);
@@ -51,34 +51,30 @@ static void in_order(struct tt_plan *p, int64_t n, int root)
     collect(p, tt_at(RECV, 0), n, 0, size);
 }
 
-static int without_root(struct tt_plan *p, int64_t n, int root)
+static void without_root(struct tt_plan *p, int64_t n, int root)
 {
     const struct tt_loc arrived = tt_tmp(p, tt_rank(p) == root ? n : 0);
     struct tt_loc sum;
     int64_t own;
-    int error;
 
-    if (tt_rank(p) == root) {
+    if (!tt_enter_others(p, root)) {
         collect(p, arrived, n, root + 1, tt_size(p) - 1);
         tt_fence(p);
         tt_reduce(p, tt_at(RECV, 0), tt_at(SEND, 0), arrived, n);
-        return 0;
+        return;
     }
-    error = tt_enter_others(p, root);
-    if (error)
-        return error;
     own = part(p, n);
     sum = add_up(p, n, tt_tmp(p, own));
     tt_leave(p);
     tt_send(p, root, sum, own);
-    return 0;
 }
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
     if (s->commutes && !s->reproducible && tt_size(p) > 1)
-        return without_root(p, s->count, s->root);
-    in_order(p, s->count, s->root);
+        without_root(p, s->count, s->root);
+    else
+        in_order(p, s->count, s->root);
     return 0;
 }
 

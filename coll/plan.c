@@ -253,10 +253,12 @@ bool tt_enter(struct tt_plan *p, const struct tt_scope *scope)
     return true;
 }
 
-void tt_enter_rotated(struct tt_plan *p, int first)
+/* Of all ranks from `first` on, around, without the first `skipped`. */
+static bool enter_around(struct tt_plan *p, int first, int skipped)
 {
     const int size = tt_size(p);
     int *ranks = malloc((size_t)size * sizeof *ranks);
+    bool entered;
 
     if (!ranks) {
         struct scope same = *current(p); /* the builder goes on, and leaves what it entered */
@@ -264,12 +266,23 @@ void tt_enter_rotated(struct tt_plan *p, int first)
         fault(p, ENOMEM);
         same.ranks = NULL;
         *push(p) = same;
-        return;
+        return true;
     }
     for (int i = 0; i < size; i++)
         ranks[i] = tt_mod(first + i, size);
-    tt_enter(p, &(struct tt_scope){ranks, size, tt_at(SEND, 0), tt_at(RECV, 0)});
+    entered = tt_enter(p, &(struct tt_scope){ranks + skipped, size - skipped, tt_at(SEND, 0), tt_at(RECV, 0)});
     free(ranks);
+    return entered;
+}
+
+void tt_enter_rotated(struct tt_plan *p, int first)
+{
+    enter_around(p, first, 0);
+}
+
+bool tt_enter_others(struct tt_plan *p, int first)
+{
+    return enter_around(p, first, 1);
 }
 
 void tt_leave(struct tt_plan *p)

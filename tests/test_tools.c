@@ -457,6 +457,13 @@ START_TEST(a_topology_as_a_picture)
 }
 END_TEST
 
+/* The one that the README shows; `make topology-picture` draws it anew. */
+START_TEST(the_picture_of_the_manual_is_that)
+{
+    expect_status(0, "@ topo h100x8 --svg - | cmp - %s/doc/topology.svg", getenv("srcdir") ? getenv("srcdir") : "..");
+}
+END_TEST
+
 /* A file of the user's: what it says is told, also where XML has its own use for a letter; what is wrong is refused. */
 START_TEST(a_topology_of_a_file)
 {
@@ -584,7 +591,7 @@ START_TEST(rules_and_pins_decide_and_are_named)
     expect_status(0, "TUTTI_RULES=%s/rules @ explain allreduce --bytes 8 --non-commutative", scratch);
     expect_said("* tree");
     expect_status(0, "TUTTI_RULES=%s/rules @ explain allreduce --bytes 2M", scratch);
-    expect_said("(default: ");
+    expect_said("(model: ");
     expect_status(0, "TUTTI_RULES=%s/rules TUTTI_ALLREDUCE='ring:4;doubling:5-' @ explain allreduce --bytes 8", scratch);
     expect_said("* would run (TUTTI_ALLREDUCE, 5-)");
     expect_status(0, "TUTTI_RULES=%s/rules TUTTI_ALLREDUCE=ring @ explain allreduce --bytes 8 --non-commutative", scratch);
@@ -670,6 +677,8 @@ START_TEST(a_runtime_inside_the_program_is_pointed_out)
     expect_said("-cudart shared");
     expect_status(0, "@ run --sim-gpus 1 -- true");
     expect_count("linked in", 0);
+    expect_status(0, "@ run --sim-gpus 1 -- @ info"); /* which knows the same words */
+    expect_count("linked in", 0);
 }
 END_TEST
 
@@ -753,6 +762,7 @@ static TCase *topo_case(void)
     tcase_add_test(all, what_is_large_is_folded);
     tcase_add_test(all, a_topology_for_machines);
     tcase_add_loop_test(all, a_topology_as_a_picture, 0, N(topologies));
+    tcase_add_test(all, the_picture_of_the_manual_is_that);
     tcase_add_test(all, a_topology_of_a_file);
     return all;
 }
