@@ -66,6 +66,7 @@ struct sim {
     int lanes_left;
     int *ready, nready;         /* lanes whose round is over */
     double *busy;               /* until when each rank copies and reduces */
+    double *posting;            /* and until when it spends overhead on what it sends, whichever lane it is for */
     double *done;               /* when each rank's last lane was over */
     double *at;                 /* when things happen; messages first, then lanes: */
     int *heap, *place, waiting; /* those that have an event, earliest first; place in it, or -1 */
@@ -291,16 +292,15 @@ static void post_round(struct sim *s, int rank, int lane)
     struct lane *l = &s->lanes[rank * TT_MAX_LANES + lane];
     const int end = tt_round_end(p, l->next, l->end);
     bool local = false;
-    int sent = 0;
 
+    s->posting[rank] = s->posting[rank] > s->now ? s->posting[rank] : s->now;
     for (int i = l->next; i < end; i++) {
         const struct tt_step *step = &p->steps[i];
 
         if (step->verb == TT_SEND || step->verb == TT_RECV) {
             l->under_way++;
-            sent += step->verb == TT_SEND;
-            post_end(s, s->message_of[s->first_step[rank] + i],
-                     s->now + (step->verb == TT_SEND ? sent * s->t->overhead : 0));
+            s->posting[rank] += step->verb == TT_SEND ? s->t->overhead : 0;
+            post_end(s, s->message_of[s->first_step[rank] + i], step->verb == TT_SEND ? s->posting[rank] : s->now);
             continue;
         }
         s->busy[rank] = s->busy[rank] > s->now ? s->busy[rank] : s->now;
@@ -520,12 +520,13 @@ static int open_sim(struct sim *s)
     s->lanes = room(size * TT_MAX_LANES, sizeof *s->lanes);
     s->ready = room(size * TT_MAX_LANES, sizeof *s->ready);
     s->busy = room(size, sizeof *s->busy);
+    s->posting = room(size, sizeof *s->posting);
     s->done = room(size, sizeof *s->done);
     s->at = room(things, sizeof *s->at);
     s->heap = room(things, sizeof *s->heap);
     s->place = room(things, sizeof *s->place);
     if (!s->message_of || !s->messages || !s->links || !s->port || !s->touched || !s->lanes || !s->ready || !s->busy ||
-        !s->done || !s->at || !s->heap || !s->place)
+        !s->posting || !s->done || !s->at || !s->heap || !s->place)
         return ENOMEM;
     set_out(s);
     return 0;
@@ -543,6 +544,7 @@ static void close_sim(struct sim *s)
     free(s->lanes);
     free(s->ready);
     free(s->busy);
+    free(s->posting);
     free(s->done);
     free(s->at);
     free(s->heap);
