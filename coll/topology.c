@@ -109,16 +109,6 @@ bool tt_node_is_crowded(void)
 
 /* ---- of a communicator ---- */
 
-static uint64_t gpu_name(const struct tt_gpu *gpu)
-{
-    uint64_t halves[2];
-
-    if (!gpu->there)
-        return 0;
-    memcpy(halves, gpu->uuid, sizeof halves);
-    return (halves[0] ^ halves[1] * UINT64_C(0x9E3779B97F4A7C15)) | 1;
-}
-
 /* What hwloc says, which stays the same as long as the GPU does. */
 static void ask_hwloc(const struct tt_gpu *gpu, struct tt_machine *machine)
 {
@@ -129,8 +119,8 @@ static void ask_hwloc(const struct tt_gpu *gpu, struct tt_machine *machine)
     char why[256];
 
     pthread_mutex_lock(&lock);
-    if (known_for != gpu_name(gpu)) {
-        known_for = gpu_name(gpu);
+    if (known_for != tt_gpu_id(gpu)) {
+        known_for = tt_gpu_id(gpu);
         known = (struct tt_machine){.socket = -1, .gpu_socket = -1, .nic = -1, .nic_socket = -1};
         if (the_module() && module->look(&pci, node.turn, &known, why, sizeof why))
             tt_log(TT_INFO, "%s", why);
@@ -147,7 +137,7 @@ static struct tt_found find(void)
     tt_gpu_here(&gpu);
     if (gpu.there || !node.alone)
         ask_hwloc(&gpu, &machine);
-    return (struct tt_found){.gpu = gpu_name(&gpu),
+    return (struct tt_found){.gpu = tt_gpu_id(&gpu),
                              .node = node.leader,
                              .socket = machine.socket,
                              .nic = machine.nic,

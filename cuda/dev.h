@@ -104,6 +104,13 @@ struct tt_gpu {
 /* Asks the driver, if one is loaded; starts nothing, and no error is one. */
 void tt_gpu_here(struct tt_gpu *gpu);
 
+/* The same of the GPU with that ordinal, whether or not a context is current, and its name: for commands, once
+ * tt_driver_look has found a driver. */
+void tt_gpu_look(int ordinal, struct tt_gpu *gpu, char *name, size_t size);
+
+/* A number that tells GPUs apart: 0 where there is none. */
+uint64_t tt_gpu_id(const struct tt_gpu *gpu);
+
 /* The driver for `tutti`'s and bootstrap's "what was found": version as CUDA counts (13000 is 13.0), 0 if there is
  * none; devices, and the name of the first. Loads libcuda.so.1 if it can: never called inside a collective. */
 struct tt_driver_info {

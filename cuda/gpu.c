@@ -37,16 +37,11 @@ static void look_at_peers(const struct tt_driver *d, CUdevice device, struct tt_
     }
 }
 
-void tt_gpu_here(struct tt_gpu *gpu)
+static void look(const struct tt_driver *d, CUdevice device, struct tt_gpu *gpu)
 {
-    const struct tt_driver *d = tt_driver_find();
-    CUcontext context = NULL;
-    CUdevice device;
     CUuuid uuid;
 
-    *gpu = (struct tt_gpu){0};
-    if (!d || d->lacks || d->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context ||
-        d->cuCtxGetDevice(&device) != CUDA_SUCCESS || d->cuDeviceGetUuid(&uuid, device) != CUDA_SUCCESS)
+    if (d->cuDeviceGetUuid(&uuid, device) != CUDA_SUCCESS)
         return;
     gpu->there = true;
     memcpy(gpu->uuid, &uuid, sizeof gpu->uuid);
@@ -54,4 +49,39 @@ void tt_gpu_here(struct tt_gpu *gpu)
     gpu->bus = attribute(d, device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
     gpu->device = attribute(d, device, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
     look_at_peers(d, device, gpu);
+}
+
+void tt_gpu_here(struct tt_gpu *gpu)
+{
+    const struct tt_driver *d = tt_driver_find();
+    CUcontext context = NULL;
+    CUdevice device;
+
+    *gpu = (struct tt_gpu){0};
+    if (d && !d->lacks && d->cuCtxGetCurrent(&context) == CUDA_SUCCESS && context &&
+        d->cuCtxGetDevice(&device) == CUDA_SUCCESS)
+        look(d, device, gpu);
+}
+
+void tt_gpu_look(int ordinal, struct tt_gpu *gpu, char *name, size_t size)
+{
+    const struct tt_driver *d = tt_driver_find();
+    CUdevice device;
+
+    *gpu = (struct tt_gpu){0};
+    name[0] = '\0';
+    if (!d || d->lacks || d->cuDeviceGet(&device, ordinal) != CUDA_SUCCESS)
+        return;
+    look(d, device, gpu);
+    d->cuDeviceGetName(name, (int)size, device);
+}
+
+uint64_t tt_gpu_id(const struct tt_gpu *gpu)
+{
+    uint64_t halves[2];
+
+    if (!gpu->there)
+        return 0;
+    memcpy(halves, gpu->uuid, sizeof halves);
+    return (halves[0] ^ halves[1] * UINT64_C(0x9E3779B97F4A7C15)) | 1;
 }

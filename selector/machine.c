@@ -100,6 +100,17 @@ static void choose_nic(hwloc_topology_t t, hwloc_obj_t gpu, int turn, struct tt_
     snprintf(m->nic_name, sizeof m->nic_name, "%s", nics[m->nic]->name ? nics[m->nic]->name : "?");
 }
 
+/* NVIDIA's cards that compute or display; no driver is needed to see them, and CUDA_VISIBLE_DEVICES hides none. */
+static int count_gpus(hwloc_topology_t t)
+{
+    enum { NVIDIA = 0x10de, DISPLAY = 0x03 };
+    int n = 0;
+
+    for (hwloc_obj_t d = hwloc_get_next_pcidev(t, NULL); d; d = hwloc_get_next_pcidev(t, d))
+        n += d->attr->pcidev.vendor_id == NVIDIA && d->attr->pcidev.class_id >> 8 == DISPLAY;
+    return n;
+}
+
 static void look(hwloc_topology_t t, const struct tt_pci *gpu, int turn, struct tt_machine *m)
 {
     const hwloc_cpuset_t bound = hwloc_bitmap_alloc();
@@ -109,6 +120,7 @@ static void look(hwloc_topology_t t, const struct tt_pci *gpu, int turn, struct 
 
     *m = (struct tt_machine){.sockets = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PACKAGE),
                              .cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE),
+                             .gpus = count_gpus(t),
                              .socket = -1};
     if (bound && hwloc_get_cpubind(t, bound, HWLOC_CPUBIND_PROCESS) == 0) {
         m->socket = socket_of(t, bound);

@@ -14,7 +14,7 @@ struct tt_pci {
 };
 
 struct tt_machine {
-    int sockets, cores, nics;
+    int sockets, cores, gpus, nics;
     char cores_bound[64]; /* where this process may run: "0-3,8" */
     int socket;           /* the one it is bound to; -1: several */
     int gpu_socket;       /* of its GPU; -1: none, or nobody knows */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A score as a picture. Ranks are staves from top to bottom; between two rounds each shows its buffer as a row of cells,
  * one colour to an element, filled as high as the share of contributions that has arrived; arrows are messages. So
- * one sees blocks travel, fill up and settle. Plain SVG 1.1: no script, no style sheet, no font but the viewer's. */
+ * one sees blocks travel, fill up and settle. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tools/draw.h"
+#include "tools/svg.h"
 #include "tools/tools.h"
 
 enum { HEAD = 118, LEFT = 92, RIGHT = 36, FOOT = 96, STAFF = 96, CELL_HEIGHT = 34, GAP = 176, MAX_CELLS = 64 };
@@ -126,22 +127,7 @@ static const char *colour(const struct picture *p, int64_t what, double lightnes
 
 static void write_text(const struct picture *p, double x, double y, int size, const char *more, const char *text)
 {
-    fprintf(p->out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" %s>", x, y, size, more);
-    for (; *text; text++)
-        switch (*text) {
-        case '&':
-            fputs("&amp;", p->out);
-            break;
-        case '<':
-            fputs("&lt;", p->out);
-            break;
-        case '>':
-            fputs("&gt;", p->out);
-            break;
-        default:
-            fputc(*text, p->out);
-        }
-    fputs("</text>\n", p->out);
+    tool_svg_text(p->out, x, y, size, more, text);
 }
 
 /* The short name of what a message carries: "2", "0-3", "1>2"; contributions are left to the fill. */
@@ -293,11 +279,8 @@ static void draw_head(const struct picture *p)
     const struct tt_score *s = p->score;
     char text[160];
 
-    fprintf(p->out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
-                    "font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\">\n", p->width, p->height, p->width, p->height);
     snprintf(text, sizeof text, "%s %s on %d ranks", tt_coll_name(s->shape.coll), s->alg->name, s->shape.size);
-    fputs("<title>", p->out);
-    fprintf(p->out, "%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n", text);
+    tool_svg_begin(p->out, p->width, p->height, text);
     write_text(p, 24, 36, 21, "font-weight=\"bold\" fill=\"#1d2330\"", text);
     write_text(p, 24, 58, 13, "fill=\"#4a5160\"", s->alg->summary);
     snprintf(text, sizeof text, "%d round%s%s; per rank at most %d message%s sent, %" PRId64 " elements sent, %" PRId64

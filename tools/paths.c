@@ -12,6 +12,7 @@
 
 /* Relative to the directory of the command. Built trees first: libtool puts what was linked into .libs. */
 static const char *const library_places[] = {".libs", ".", "../lib", "../lib64", NULL};
+static const char *const program_places[] = {".libs", "../lib/tutti", "../lib64/tutti", NULL};
 static const char *const simulator_places[] = {"tests/simcuda/.libs", "../tests/simcuda/.libs", "tests/simcuda",
                                                "../tests/simcuda",    "../lib/tutti/sim",       "../lib64/tutti/sim",
                                                NULL};
@@ -61,6 +62,14 @@ bool tool_library_path(char *path, size_t size)
            (size_t)snprintf(path, size, "%s/libtutti.so", directory) < size;
 }
 
+bool tool_mpi_program_path(char *path, size_t size)
+{
+    char directory[TOOL_PATH_MAX];
+
+    return look(program_places, TT_LIBDIR "/tutti", "tutti-mpi", directory, sizeof directory) &&
+           (size_t)snprintf(path, size, "%s/tutti-mpi", directory) < size;
+}
+
 bool tool_simulator_path(char *path, size_t size)
 {
     return look(simulator_places, TT_LIBDIR "/tutti/sim", "libcuda.so.1", path, size);
@@ -69,6 +78,11 @@ bool tool_simulator_path(char *path, size_t size)
 const char *tool_library_places(void)
 {
     return "beside this command and in " TT_LIBDIR;
+}
+
+const char *tool_mpi_program_places(void)
+{
+    return "beside this command and in " TT_LIBDIR "/tutti";
 }
 
 const char *tool_simulator_places(void)

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line of tutti topo, which `tutti` reads and the MPI program of the same command reads again; and the form
+ * that it asks for. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/site.h"
+#include "tools/tools.h"
+
+enum { NODES = 256, PLACE, SVG, JSON };
+
+static const struct argp_option options[] = {
+    {"ranks", 'n', "P", 0, "of a FILE: so many ranks, filling nodes in turn [as many as it says]", 1},
+    {"nodes", NODES, "N", 0, "of a FILE: so many nodes", 1},
+    {"place", PLACE, "HOW", 0, "of a FILE: ranks go to nodes \"block\" after block, or \"round-robin\"", 1},
+    {"svg", SVG, "FILE", 0, "a picture, to FILE (- is standard output)", 2},
+    {"json", JSON, NULL, 0, "for machines: seconds, and bytes per second", 2},
+    {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct tool_topo_arguments *a = state->input;
+
+    switch (key) {
+    case 'n':
+        a->ranks = tool_positive(state, "-n", arg);
+        return 0;
+    case NODES:
+        a->nodes = tool_positive(state, "--nodes", arg);
+        return 0;
+    case PLACE:
+        a->place = arg;
+        return 0;
+    case SVG:
+        a->svg = arg;
+        return 0;
+    case JSON:
+        a->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->file)
+            tool_die(state, TOOL_USAGE, "wants one file; \"%s\" is one too many", arg);
+        a->file = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!a->file && (a->ranks || a->nodes || a->place))
+            tool_die(state, TOOL_USAGE, "-n, --nodes and --place are for a FILE; without one it is mpiexec that starts ranks");
+        if (a->svg && a->json)
+            tool_die(state, TOOL_USAGE, "--svg and --json are two forms: ask for one");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {
+    options, parse, "[FILE]",
+    "Show where ranks sit and what lies between them, and warn of what costs people most: a rank bound to cores far from "
+    "its GPU or NIC, ranks that share a GPU while others are idle, GPUs that cannot reach each other. Of a FILE (see "
+    "doc/topology.md; a bare name is one that came with Tutti), or, started by mpiexec, of what is found here.\v"
+    "Examples:\n"
+    "  tutti topo h100x8\n"
+    "  tutti topo h100x8 -n 20 --svg h100x8.svg\n"
+    "  mpiexec -n 4 tutti topo\n\n"
+    "Start it as you start your program, with the same options of mpiexec: it is those that it looks at. "
+    "Each rank is taken to use the GPU of its number among the ranks of its node.\n",
+    NULL, NULL, NULL};
+
+void tool_topo_parse(int argc, char **argv, struct tool_topo_arguments *a)
+{
+    *a = (struct tool_topo_arguments){0};
+    argp_parse(&argp, argc, argv, 0, NULL, a);
+}
+
+int tool_topo_tell(const struct tool_topo_arguments *a, const struct tool_site *site)
+{
+    FILE *out = a->svg && strcmp(a->svg, "-") ? fopen(a->svg, "w") : stdout;
+
+    if (!out) {
+        fprintf(stderr, "tutti topo: cannot write %s: %s\n", a->svg, strerror(errno));
+        return TOOL_FAILED;
+    }
+    (a->svg ? tool_topo_svg : a->json ? tool_topo_json : tool_topo_text)(out, site);
+    if (fflush(out) || ferror(out)) {
+        fprintf(stderr, "tutti topo: cannot write %s: %s\n", a->svg ? a->svg : "standard output", strerror(errno));
+        return TOOL_FAILED;
+    }
+    if (out != stdout)
+        fclose(out);
+    return TOOL_OK;
+}
