@@ -9,7 +9,7 @@
 
 #include "selector/topo.h"
 
-enum { TT_MOST_CANDIDATES = 12, TT_MOST_SAMPLES = 31 };
+enum { TT_MOST_CANDIDATES = 12, TT_MOST_SAMPLES = 99 };
 
 /* ---- tune_stats.c: figures ---- */
 

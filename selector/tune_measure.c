@@ -7,7 +7,7 @@
 #include <math.h>
 
 enum { FEWEST = 3, ENOUGH = 5, MOST_CALLS = 200 }; /* turns: whatever the budget says; where all is clear */
-static const double batch_seconds = 2e-3; /* to aim at: well above a clock's grain, well below a patience */
+static const double batch_seconds = 1e-2; /* to aim at: well above what changing the candidate costs */
 static const double fine = 0.015;         /* noise, of the figure itself, below which nothing more is asked */
 static const double hopeless = 1.5;       /* times the best */
 static const double reserve = 0.25;       /* of the budget, for the last grid, whose sizes nobody knows beforehand */

@@ -84,7 +84,8 @@ static bool judge(struct tool_session *s, const struct tt_rules *rules, const st
 
     tt_tune_candidates(&s->tuning, of->coll, of->bytes, &point);
     stand_in(s, rules, &point);
-    if (!tt_tune_point(&s->bench->is, &point, until))
+    if (!tt_tune_point(&s->bench->is, &point, until) ||
+        s->bench->is.measure(&s->bench->is, &point, tt_point_find(&point, NULL, 0), 1) < 0)
         return false;
     choice = tutti_choice(MPI_COMM_WORLD, tt_coll_name(of->coll));
     print_line(&point, choice ? choice : "?", v);
