@@ -123,6 +123,9 @@ void tt_leave(struct tt_plan *p);
  * tree rooted at 0 of this scope. SEND and RECV stay. */
 void tt_enter_rotated(struct tt_plan *p, int first);
 
+/* The same without the first: false, and nothing entered, on that one. */
+bool tt_enter_others(struct tt_plan *p, int first);
+
 /* ---- arithmetic ---- */
 static inline struct tt_loc tt_at(enum tt_buf buf, int64_t at)
 {
@@ -190,9 +193,14 @@ struct tt_fare {
     double alpha, beta;
 };
 struct tt_fares {
-    struct tt_fare near, far; /* within nodes, across the network; zero where no message does */
+    bool any;                 /* message */
+    struct tt_fare near, far; /* within nodes, across the network; zero where no message is */
     double crossing;          /* how much of the messages is across: 0 to 1 */
 };
+
+/* Where pairs of ranks fold (pieces.h), those that stand for a pair are behind the others at first. So a step of theirs
+ * has three fares: between two of them, between one of them and one of the others, between two others. */
+enum tt_fold_class { TT_PAIRS, TT_MIXED, TT_SINGLES, TT_FOLD_CLASSES };
 
 /* Ranks are told apart by up to so many bits. */
 enum { TT_MAX_BITS = 24 };
@@ -202,18 +210,19 @@ struct tt_net {
     int size;                            /* p */
     struct tt_fares shift[TT_MAX_BITS];  /* every rank sends to the rank 2^k further on, around */
     struct tt_fares both;                /* every rank sends to the next and to the one before, around */
-    struct tt_fares swap[TT_MAX_BITS];   /* every rank exchanges with the rank, if any, whose number differs in bit k */
-    struct tt_fares fold;                /* the ranks that sit out in folding (pieces.h) send to their partners */
-    struct tt_fares folded[TT_MAX_BITS]; /* as swap, of those that stay, by their numbers in the folded scope */
-    struct tt_fares tree[TT_MAX_BITS];   /* every multiple of 2^(k+1) sends to the rank 2^k further on */
-    struct tt_fares merge[TT_MAX_BITS];  /* of the groups that merge at level k (pieces.h) one's first rank sends to the
-                                            other's */
+    struct tt_fares climb[TT_MAX_BITS];  /* groups of 2^k send to the next group, which sends back if there is one more */
+    struct tt_fares fold;                /* the ranks that sit out in folding send to their partners */
+    struct tt_fares folded[TT_MAX_BITS][TT_FOLD_CLASSES]; /* as swap, of those that stay, by their numbers then */
+    struct tt_fares merge[TT_MAX_BITS][TT_FOLD_CLASSES];  /* of the groups that merge at level k > 0 (pieces.h) the one's
+                                                             first rank sends to the other's */
     struct tt_fares halves[TT_MAX_BITS]; /* of those that stay, 2^k to 2^(k+1) - 1 send to those 2^k below */
     struct tt_fares reverse;             /* who stays sends to whose number has its binary digits in reverse */
-    struct tt_fares alone;               /* one message, nothing else being under way */
-    struct tt_fares pair;                /* ranks r and k - r (modulo p) exchange: on average over k */
+    struct tt_fares tree[TT_MAX_BITS];   /* every multiple of 2^(k+1) sends to the rank 2^k further on */
+    struct tt_fares pair, pair_pure;     /* ranks r and k - r (modulo p) exchange: sums over k, divided by p, of the steps
+                                            in which some stay within a node and some do not; and of the others */
     struct tt_fares all;                 /* every rank sends n bytes to every other: beta n for all of them together */
-    const struct tt_fares *one;          /* by node of a root: every other rank sends n bytes to it, or it to them: likewise */
+    struct tt_fares alone;               /* one message, nothing else being under way */
+    const struct tt_fares *one;          /* by node of a root: all others send n bytes to it, or it to them: likewise */
     const int *node;                     /* of each rank */
     double gamma;                        /* to reduce a byte, two operands into one */
     double copy;                         /* to copy a byte */

@@ -19,11 +19,11 @@ int tt_allgather_direct(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
-static double port(const struct tt_net *net, const struct tt_fare *f, double n, int messages)
+static double port(const struct tt_net *net, const struct tt_fare *all, double n, int messages)
 {
-    const double full = net->overhead + n * f->beta, posting = messages * net->overhead + n * f->beta / messages;
+    const struct tt_fare one = {all->alpha, all->beta / messages};
 
-    return f->beta > 0 || f->alpha > 0 ? f->alpha + tt_larger(full, posting) : 0;
+    return all->alpha + all->beta > 0 ? tt_posted(&one, n, messages, messages * net->overhead) : 0;
 }
 
 double tt_everybody_cost(const struct tt_net *net, double n, int messages)

@@ -47,21 +47,27 @@ int tt_allgather_doubling(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
-double tt_double_cost(const struct tt_shape *s, const struct tt_net *net, enum tt_order order)
+void tt_double_cost(struct tt_ready *t, const struct tt_shape *s, const struct tt_net *net, enum tt_order order)
 {
     const int size = tt_pow2_below(net->size);
-    double t = 0;
 
-    for (int have = 1; have < size; have *= 2)
-        t += tt_takes(net, &net->folded[tt_steps(tt_partner_bit(order, size, have))], tt_parts_bytes(s, size, have));
-    return t;
+    for (int have = 1; have < size; have *= 2) {
+        const int k = tt_steps(tt_partner_bit(order, size, have));
+        const double most = tt_parts_bytes(s, size, have), least = tt_last_parts_bytes(s, size, have);
+
+        tt_fold_step(t, net, net->folded[k], most, order == TT_FAR_FIRST ? least : most, false);
+    }
 }
 
 double tt_allgather_doubling_cost(const struct tt_shape *s, const struct tt_net *net)
 {
-    const double n = tt_block_bytes(s), first = tt_fold_cost(net, n);
+    const double n = tt_block_bytes(s);
+    struct tt_ready t = tt_fold_cost(net, n, 0);
 
-    return tt_larger(tt_copies(net, n), first) + tt_double_cost(s, net, TT_FAR_FIRST) + tt_fold_cost(net, n * net->size);
+    t.pairs = tt_larger(t.pairs, tt_copies(net, n));
+    t.singles = tt_copies(net, n);
+    tt_double_cost(&t, s, net, TT_FAR_FIRST);
+    return tt_unfold_cost(&t, net, n * net->size);
 }
 
 TT_ALGORITHM(allgather, doubling,

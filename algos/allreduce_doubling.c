@@ -45,11 +45,11 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const double n = tt_bytes(s, s->count);
-    double t = tt_fold_reduce_cost(net, n) + tt_fold_cost(net, n);
+    struct tt_ready t = tt_fold_cost(net, n, tt_adds(net, n));
 
     for (int k = 0; 2 << k <= net->size; k++)
-        t += tt_takes(net, &net->folded[k], n) + tt_adds(net, n);
-    return net->size == 1 ? tt_copies(net, n) : t;
+        tt_fold_step(&t, net, net->folded[k], n, n, true);
+    return net->size == 1 ? tt_copies(net, n) : tt_unfold_cost(&t, net, n);
 }
 
 TT_ALGORITHM(allreduce, doubling,

@@ -25,9 +25,11 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const double n = tt_bytes(s, s->count);
+    struct tt_ready t = tt_fold_cost(net, n, tt_adds(net, n));
 
-    return tt_fold_reduce_cost(net, n) + tt_halve_cost(s, net, TT_NEAR_FIRST) + tt_double_cost(s, net, TT_NEAR_FIRST) +
-           tt_fold_cost(net, n);
+    tt_halve_cost(&t, s, net, TT_NEAR_FIRST);
+    tt_double_cost(&t, s, net, TT_NEAR_FIRST);
+    return tt_unfold_cost(&t, net, n);
 }
 
 TT_ALGORITHM(allreduce, halving,

@@ -84,17 +84,45 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return tt_exchange_blocks(p, s, 1);
 }
 
+/* One step, on average. On two nodes, if neighbours are not on the same, every rank has near and far partners in turn. */
+static struct tt_fare step(const struct tt_net *net, double n)
+{
+    const struct tt_fares *mixed = &net->pair, *pure = &net->pair_pure;
+    const double turns = net->all.crossing < 0.6 ? net->shift[0].crossing : 0;
+    const bool far = mixed->far.alpha + n * mixed->far.beta > mixed->near.alpha + n * mixed->near.beta;
+    const struct tt_fare *worse = far ? &mixed->far : &mixed->near, *better = far ? &mixed->near : &mixed->far;
+    const double much = 1 - turns / 2, little = turns / 2;
+
+    return (struct tt_fare){much * worse->alpha + little * better->alpha + pure->near.alpha + pure->far.alpha,
+                            much * worse->beta + little * better->beta + pure->near.beta + pure->far.beta};
+}
+
+/* A rank meets itself in one step, and in the next but one the rank whom it meets in the next does. */
+static double one_at_a_time(const struct tt_net *net, double n, double copy)
+{
+    const int p = net->size, selves = (p + 1) / 2;
+    const struct tt_fare f = step(net, n);
+    const double one = net->overhead + f.alpha + n * f.beta;
+
+    if (p == 2)
+        return copy - net->overhead + 2 * one;
+    return tt_larger(p * one, selves * copy + (p - selves) * (0.9 * one + 0.1 * tt_takes(net, &net->alone, n)));
+}
+
 double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int at_once)
 {
-    const double n = tt_bytes(s, s->count), copy = tt_copies(net, n);
-    const int p = net->size, rounds = (p + at_once - 1) / at_once;
-    const double messages = (double)(p - 1) / rounds, o = net->overhead;
-    const double near = net->pair.near.alpha + messages * n * net->pair.near.beta;
-    const double far = net->pair.far.alpha + messages * n * net->pair.far.beta;
+    const double n = tt_bytes(s, s->count), copy = tt_copies(net, n), turns = net->shift[0].crossing;
+    const double rounds = (net->size + at_once - 1) / at_once, at = net->size / rounds;
+    const double all = tt_larger(net->all.near.beta, net->all.far.beta), alpha = tt_larger(net->all.near.alpha, net->all.far.alpha);
+    const struct tt_fare f = step(net, n), some = {alpha, turns * all / net->size + (1 - turns) * f.beta};
 
+    if (net->size == 1)
+        return copy;
     if (at_once == 1)
-        return p < 3 ? copy + (p - 1) * (o + 2 * tt_larger(near, far)) : p * (o + tt_larger(near, far));
-    return tt_larger(copy, rounds * (o + tt_larger(near, far)));
+        return one_at_a_time(net, n, copy);
+    if (rounds == 1)
+        return tt_larger(copy, tt_everybody_cost(net, n, net->size - 1));
+    return tt_larger(copy, rounds * tt_posted(&some, n, at, at * net->overhead));
 }
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)

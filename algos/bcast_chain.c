@@ -30,10 +30,13 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int64_t segment = s->segment < s->count ? s->segment : s->count;
     const double n = tt_bytes(s, segment), segments = s->count > 0 ? tt_bytes(s, s->count) / n : 0;
-
     const double hops = net->size - 1;
+    struct tt_chain c;
 
-    return hops == 0 || s->count == 0 ? 0 : (hops + segments - 1) * tt_chain_round(net, n, hops, segments, 1);
+    if (hops == 0 || s->count == 0)
+        return 0;
+    c = tt_chain_cost(net, n, hops, segments, 1);
+    return hops * c.mean + (segments - 1) * c.slowest;
 }
 
 TT_ALGORITHM(bcast, chain,

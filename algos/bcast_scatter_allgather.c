@@ -56,14 +56,32 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+/* The ring in which a rank that has the blocks of its subtree is not sent them: so much less is under way. */
+static struct tt_fares thinned(const struct tt_net *net)
+{
+    const double p = net->size;
+    struct tt_fares f = net->shift[0];
+    double had = p; /* blocks, summed over ranks: each is in the subtrees of its rank's ancestors, one per bit of it */
+
+    for (int bit = 1; bit < net->size; bit *= 2)
+        had += net->size / (2 * bit) * bit + (net->size % (2 * bit) > bit ? net->size % (2 * bit) - bit : 0);
+    if (f.near.beta > net->alone.near.beta)
+        f.near.beta *= (p * p - had) / (p * p - p);
+    return f;
+}
+
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int p = net->size;
+    const double row = net->shift[0].crossing > 0 ? 1 / net->shift[0].crossing : p; /* ranks of a node, one after another */
+    const int64_t waits = p - (int)row + 1; /* the ring stops at a node's first rank when it has its own */
+    const double n = tt_parts_bytes(s, p, 1);
+    const struct tt_fares thin = p > 1 ? thinned(net) : (struct tt_fares){0}, ring = tt_out_of_step(net, &thin, n);
     double t = 0;
 
     for (int k = 0; 1 << k < p; k++)
         t += tt_takes(net, &net->tree[k], tt_parts_bytes(s, p, 2 << k < p ? 1 << k : p - (1 << k)));
-    return t + tt_rounds(net, &net->shift[0], tt_parts_bytes(s, p, 1), p - 1, s->count);
+    return t + tt_rounds(net, &ring, n, p - 1, s->count < waits ? s->count : waits);
 }
 
 TT_ALGORITHM(bcast, scatter_allgather,

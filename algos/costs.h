@@ -10,13 +10,18 @@ static inline double tt_larger(double a, double b)
     return a > b ? a : b;
 }
 
+static inline double tt_smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 /* A message of n bytes, all of its pattern being under way: alpha + n beta of who takes longest, with the sender's
  * overhead. Nothing for no bytes, as no message is sent then. */
 static inline double tt_takes(const struct tt_net *net, const struct tt_fares *f, double n)
 {
     const double near = f->near.alpha + n * f->near.beta, far = f->far.alpha + n * f->far.beta;
 
-    return n > 0 ? net->overhead + (near > far ? near : far) : 0;
+    return n > 0 && f->any ? net->overhead + tt_larger(near, far) : 0;
 }
 
 /* The same on average over the pattern's messages: what counts where one waits for the other, in a chain. */
@@ -24,7 +29,18 @@ static inline double tt_hop(const struct tt_net *net, const struct tt_fares *f, 
 {
     const double near = f->near.alpha + n * f->near.beta, far = f->far.alpha + n * f->far.beta;
 
-    return n > 0 ? net->overhead + near + f->crossing * (far - near) : 0;
+    return n > 0 && f->any ? net->overhead + near + f->crossing * (far - near) : 0;
+}
+
+/* The same fares where ranks are out of step: alpha is over, mostly, while others use the link. */
+static inline struct tt_fares tt_out_of_step(const struct tt_net *net, const struct tt_fares *f, double n)
+{
+    const double near = n * (f->near.beta - net->alone.near.beta), far = n * (f->far.beta - net->alone.far.beta);
+    struct tt_fares g = *f;
+
+    g.near.alpha -= 0.4 * tt_smaller(f->near.alpha, near > 0 ? near : 0);
+    g.far.alpha -= 0.4 * tt_smaller(f->far.alpha, far > 0 ? far : 0);
+    return g;
 }
 
 /* Steps of a ring in which so many blocks go round. In each step the slowest hop that a block is at decides; but a block
@@ -36,31 +52,44 @@ static inline double tt_rounds(const struct tt_net *net, const struct tt_fares *
     return waits * tt_takes(net, f, n) + (steps - waits) * tt_hop(net, f, n);
 }
 
-/* Segments of n bytes down a chain, each rank being so many rounds behind the one before it: of the rounds that it takes
- * the last rank to have all of them, one, on average. While few ranks have something to send they share few links, so
- * a message takes as much longer than alone, as when all are at work, as part of them is. */
+/* A hop of a chain down which segments of n bytes go, each rank being so many rounds behind the one before it: on average
+ * over hops, and the slowest. While few ranks have something to send they share few links, so a message takes as much
+ * longer than alone, as when all are at work, as part of them is. */
+struct tt_chain {
+    double mean, near, slowest;
+};
+
 static inline double tt_chain_line(const struct tt_fare *one, const struct tt_fare *all, double n, double hops,
-                                   double segments, double delay)
+                                   double segments, double delay, bool neighbours)
 {
     const double busy = segments < hops * delay ? segments / delay : hops, rounds = (hops - 1) * delay + segments;
-    const double load = one->beta > 0 ? all->beta / one->beta * busy / (hops + 1) : 1;
+    const double full = one->beta > 0 ? all->beta / one->beta : 1; /* of those that share a link */
+    const double spread = full * busy / (hops + 1), load = neighbours ? (tt_smaller(busy, full) + spread) / 2 : spread;
     const double slow = load > 1 ? (double)(int64_t)(load + 0.99) : 1; /* whole messages */
     const double ramp = 1 / slow + (1 - 1 / slow) * (1 + slow) / 2;
     const double ramps = 2 * busy * delay < rounds ? 2 * busy * delay : rounds;
 
-    return one->alpha + n * one->beta * (ramps * ramp + (rounds - ramps) * slow) / rounds;
+    const double share = n * one->beta * (ramps * ramp + (rounds - ramps) * slow) / rounds;
+
+    return one->alpha + share;
 }
 
-/* The same at the slowest links; but while the chain fills, at those that come one after the other. */
-static inline double tt_chain_round(const struct tt_net *net, double n, double hops, double segments, double delay)
+static inline struct tt_chain tt_chain_cost(const struct tt_net *net, double n, double hops, double segments, double delay)
 {
     const struct tt_fares *f = &net->shift[0];
-    const double near = tt_chain_line(&net->alone.near, &f->near, n, hops, segments, delay);
-    const double far = tt_chain_line(&net->alone.far, &f->far, n, hops, segments, delay);
+    const double near = tt_chain_line(&net->alone.near, &f->near, n, hops, segments, delay, true);
+    const double across = f->crossing > 0 ? (f->crossing * (hops + 1) - 1) / hops : 0; /* of the hops; the ring has one more */
+    const double far = tt_chain_line(&net->alone.far, &f->far, n, hops, segments, delay, false);
     const double slowest = tt_larger(f->near.alpha + f->near.beta > 0 ? near : 0, f->far.alpha + f->far.beta > 0 ? far : 0);
-    const double fill = hops / (hops + (segments - 1) / delay);
 
-    return net->overhead + fill * (near + f->crossing * (far - near)) + (1 - fill) * slowest;
+    return (struct tt_chain){net->overhead + near + across * (far - near), net->overhead + near, net->overhead + slowest};
+}
+
+/* So many messages of n bytes each through one port, posted one after the other among others, which takes so long all
+ * together: alpha, then what takes longer, posting them or carrying them. beta is one message's. */
+static inline double tt_posted(const struct tt_fare *f, double n, double messages, double posting)
+{
+    return f->alpha + tt_larger(messages * n * f->beta, posting + n * f->beta);
 }
 
 /* To reduce n bytes, two operands into one; to copy them. */
@@ -72,6 +101,15 @@ static inline double tt_adds(const struct tt_net *net, double n)
 static inline double tt_copies(const struct tt_net *net, double n)
 {
     return n > 0 ? net->launch + n * net->copy : 0;
+}
+
+/* What some ranks alone add, before messages of a pattern: while they do, the messages of others, if they share links
+ * with theirs, get on the faster, which makes up for up to half of it. */
+static inline double tt_some_add(const struct tt_net *net, const struct tt_fares *f, double n)
+{
+    const double shared = tt_larger(f->near.beta - net->alone.near.beta, f->far.beta - net->alone.far.beta);
+
+    return tt_adds(net, n) - tt_smaller(tt_adds(net, n), shared > 0 ? n * shared / 2 : 0);
 }
 
 /* ceil(log2 p) */
@@ -95,22 +133,44 @@ static inline double tt_parts_bytes(const struct tt_shape *s, int parts, int fir
     return tt_bytes(s, tt_part(s, parts, first));
 }
 
+/* Of the last so many, which are the shortest, but no less than one element. */
+static inline double tt_last_parts_bytes(const struct tt_shape *s, int parts, int last)
+{
+    const int64_t n = tt_part(s, parts, parts) - tt_part(s, parts, parts - last);
+
+    return tt_bytes(s, n > 0 ? n : tt_part(s, parts, 1));
+}
+
 /* Bytes of a block; of the average one, rounded up. */
 double tt_block_bytes(const struct tt_shape *s);
 
+/* ---- folding: when those that stand for a pair are ready, and the others ---- */
+struct tt_ready {
+    double pairs, singles;
+};
+
+/* The pairs fold, n bytes, and add. */
+struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add);
+
+/* All exchange, or merge, by these fares: so many bytes for pairs, and for the others. Who has to wait waits. */
+void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fares fares[TT_FOLD_CLASSES], double pairs,
+                  double singles, bool add);
+
+/* When those that sat out have the n bytes that they are handed, and all others are done. */
+double tt_unfold_cost(const struct tt_ready *t, const struct tt_net *net, double n);
+
 /* ---- the pieces of pieces.h; in the files where those are ---- */
-double tt_fold_cost(const struct tt_net *net, double n);
-double tt_fold_reduce_cost(const struct tt_net *net, double n);
-double tt_halve_cost(const struct tt_shape *s, const struct tt_net *net, enum tt_order order);
-double tt_double_cost(const struct tt_shape *s, const struct tt_net *net, enum tt_order order);
+void tt_halve_cost(struct tt_ready *t, const struct tt_shape *s, const struct tt_net *net, enum tt_order order);
+void tt_double_cost(struct tt_ready *t, const struct tt_shape *s, const struct tt_net *net, enum tt_order order);
 double tt_bcast_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_direct_cost(const struct tt_shape *s, const struct tt_net *net);
 double tt_everybody_cost(const struct tt_net *net, double n, int messages);
+double tt_few_at_once_cost(const struct tt_shape *s, const struct tt_net *net, double overhead);
+double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int at_once);
 double tt_allgather_ring_cost(const struct tt_shape *s, const struct tt_net *net);
 double tt_allgather_direct_cost(const struct tt_shape *s, const struct tt_net *net);
 double tt_allgather_bruck_cost(const struct tt_shape *s, const struct tt_net *net);
 double tt_allgather_doubling_cost(const struct tt_shape *s, const struct tt_net *net);
-double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int at_once);
 
 #endif

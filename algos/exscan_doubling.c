@@ -37,9 +37,11 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     double t = 0;
 
     for (int k = 0; 1 << k < net->size; k++) {
-        const int sums = k == 0 ? 2 < net->size : 1 + (3 << k < net->size);
-
-        t += tt_takes(net, &net->swap[k], n) + sums * tt_adds(net, n);
+        t += tt_takes(net, &net->climb[k], n);
+        if (k == 0 ? net->size > 2 : (1 << k) + 1 < net->size)
+            t += tt_adds(net, n);
+        if (k > 0 && (3 << k) + 1 < net->size) /* some have two sums to add to */
+            t += tt_some_add(net, &net->climb[k], n);
     }
     return t;
 }

@@ -31,22 +31,26 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
-/* So many messages through one port of the root's, a few at a time. */
-static double port(const struct tt_fare *f, double n, double messages)
+/* The root's rounds. Where neighbours share a node, those of its own come first, and only they. */
+double tt_few_at_once_cost(const struct tt_shape *s, const struct tt_net *net, double overhead)
 {
-    const double rounds = (double)((int64_t)(messages + TT_AT_ONCE - 0.5) / TT_AT_ONCE);
+    const struct tt_fares *f = &net->one[net->node[s->root]];
+    const double n = tt_bytes(s, s->count), all = net->size - 1, far = f->crossing * all, near = all - far;
+    const int rounds = (net->size - 1 + TT_AT_ONCE - 1) / TT_AT_ONCE;
+    const double first = (1 - net->shift[0].crossing) * (int)((near + 0.5) / TT_AT_ONCE), rest = near - first * TT_AT_ONCE;
+    const double others = rounds - first > 0.5 ? rounds - first : 1, posting = (all - first * TT_AT_ONCE) / others * overhead;
+    const struct tt_fare here = {f->near.alpha, near > 0.5 ? f->near.beta / near : 0};
+    const struct tt_fare there = {f->far.alpha, far > 0.5 ? f->far.beta / far : 0};
 
-    return messages > 0.5 ? rounds * (f->alpha) + n * f->beta : 0;
+    return first * tt_posted(&here, n, TT_AT_ONCE, TT_AT_ONCE * overhead) +
+           others * tt_larger(rest > 0.5 ? tt_posted(&here, n, rest / others, posting) : 0,
+                              far > 0.5 ? tt_posted(&there, n, far / others, posting) : 0);
 }
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
-    const double n = tt_bytes(s, s->count), across = net->size > 1 ? net->one[net->node[s->root]].crossing * (net->size - 1) : 0;
-    const struct tt_fares *f = &net->one[net->node[s->root]];
-    const double near = port(&f->near, n, net->size - 1 - across), far = port(&f->far, n, across);
-    const double mixed = net->shift[0].crossing; /* how often neighbours are on other nodes */
-
-    return tt_larger(tt_copies(net, n), mixed * tt_larger(near, far) + (1 - mixed) * (near + far) + net->overhead);
+    return tt_larger(tt_copies(net, tt_bytes(s, s->count)),
+                     net->size > 1 ? net->overhead + tt_few_at_once_cost(s, net, 0) : 0);
 }
 
 TT_ALGORITHM(gatherv, linear,

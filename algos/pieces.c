@@ -137,14 +137,27 @@ struct tt_loc tt_group_merge(struct tt_plan *p, int bit, struct tt_loc all, stru
     return room;
 }
 
-double tt_fold_cost(const struct tt_net *net, double n)
+struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add)
 {
-    return tt_pow2_below(net->size) < net->size ? tt_takes(net, &net->fold, n) : 0;
+    return (struct tt_ready){.pairs = net->fold.any ? tt_takes(net, &net->fold, n) + add : 0};
 }
 
-double tt_fold_reduce_cost(const struct tt_net *net, double n)
+void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fares fares[TT_FOLD_CLASSES], double pairs,
+                  double singles, bool add)
 {
-    return tt_pow2_below(net->size) < net->size ? tt_takes(net, &net->fold, n) + tt_adds(net, n) : 0;
+    const double both = tt_larger(t->pairs, t->singles) + tt_takes(net, &fares[TT_MIXED], pairs) + add * tt_adds(net, pairs);
+
+    if (fares[TT_PAIRS].any)
+        t->pairs += tt_takes(net, &fares[TT_PAIRS], pairs) + add * tt_adds(net, pairs);
+    if (fares[TT_SINGLES].any)
+        t->singles += tt_takes(net, &fares[TT_SINGLES], singles) + add * tt_adds(net, singles);
+    if (fares[TT_MIXED].any)
+        *t = (struct tt_ready){tt_larger(t->pairs, both), tt_larger(t->singles, both)};
+}
+
+double tt_unfold_cost(const struct tt_ready *t, const struct tt_net *net, double n)
+{
+    return tt_larger(t->singles, t->pairs + tt_takes(net, &net->fold, n));
 }
 
 double tt_block_bytes(const struct tt_shape *s)

@@ -115,7 +115,21 @@ int tt_halve(struct tt_plan *p, const struct tt_shape *s, enum tt_order order);
 /* In allgather_doubling.c: the parts that tt_halve left, passed on until all have all, by its exchanges in reverse. */
 void tt_double(struct tt_plan *p, const struct tt_shape *s, enum tt_order order, int part);
 
-/* In reduce_scatter_direct.c: part number rank, of all, reduced in rank order into dst. */
+/* In reduce_scatter_direct.c. What a rank folds where all send theirs to it: its own, and the others', in rank order,
+ * without it. */
+struct tt_operands {
+    int rank, size; /* of the scope in which they were gathered */
+    struct tt_loc own, arrived;
+    int64_t n;
+};
+
+/* Where the operand of a rank is, or is to be put. */
+struct tt_loc tt_operand_of(const struct tt_operands *o, int rank);
+
+/* All of them folded in the canonical tree into dst, which may be exactly own. */
+void tt_fold_operands(struct tt_plan *p, const struct tt_operands *o, struct tt_loc dst);
+
+/* Part number rank, of all, reduced in rank order into dst. */
 void tt_reduce_direct(struct tt_plan *p, const struct tt_shape *s, struct tt_loc dst);
 
 #endif

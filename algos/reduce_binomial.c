@@ -50,12 +50,11 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 double tt_reduce_binomial_cost(const struct tt_net *net, double n)
 {
-    const bool folds = tt_pow2_below(net->size) < net->size;
-    double t = 0;
+    struct tt_ready t = tt_fold_cost(net, n, tt_adds(net, n));
 
-    for (int k = folds ? 0 : 1; 1 << k <= net->size; k++)
-        t += tt_takes(net, &net->merge[k], n) + tt_adds(net, n);
-    return net->size == 1 ? tt_copies(net, n) : t;
+    for (int k = 1; 1 << k <= net->size; k++)
+        tt_fold_step(&t, net, net->merge[k], n, n, true);
+    return net->size == 1 ? tt_copies(net, n) : tt_larger(t.pairs, t.singles);
 }
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)

@@ -42,14 +42,17 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int size = tt_pow2_below(net->size);
-    double t = tt_fold_reduce_cost(net, tt_bytes(s, s->count)) + tt_halve_cost(s, net, TT_NEAR_FIRST);
+    const double n = tt_bytes(s, s->count);
+    struct tt_ready t = tt_fold_cost(net, n, tt_adds(net, n));
+    double gather = 0;
 
+    tt_halve_cost(&t, s, net, TT_NEAR_FIRST);
     for (int have = 1; have < size; have *= 2) {
         const int bit = tt_partner_bit(TT_NEAR_FIRST, size, have);
 
-        t += tt_takes(net, &net->halves[tt_steps(bit)], tt_parts_bytes(s, size, have));
+        gather += tt_takes(net, &net->halves[tt_steps(bit)], tt_bytes(s, tt_part(s, size, 2 * have) - tt_part(s, size, have)));
     }
-    return t;
+    return tt_larger(t.pairs, t.singles) + gather;
 }
 
 TT_ALGORITHM(reduce, halving,

@@ -6,34 +6,39 @@
  * together. */
 #include "algos/costs.h"
 
-/* What this rank folds: its own part, and the others', in rank order, without it. */
-struct operands {
-    struct tt_loc own, arrived;
-    int64_t n;
-};
-
 /* Where the fold of ranks first .. end - 1 is: in the place of the first of them, or of the second, as SEND cannot be
  * written. */
-static struct tt_loc fold_at(const struct tt_plan *p, const struct operands *o, int first, int end)
+static struct tt_loc fold_at(const struct tt_operands *o, int first, int end)
 {
-    const int rank = tt_rank(p), place = first == rank ? first + 1 : first;
+    const int place = first == o->rank ? first + 1 : first;
 
-    return first == rank && end == first + 1 ? o->own : tt_plus(o->arrived, (place - (place > rank)) * o->n);
+    return first == o->rank && end == first + 1 ? o->own : tt_plus(o->arrived, (place - (place > o->rank)) * o->n);
+}
+
+struct tt_loc tt_operand_of(const struct tt_operands *o, int rank)
+{
+    return fold_at(o, rank, rank + 1);
 }
 
 /* One level of the tree; the last one's result goes to dst. */
-static void fold_level(struct tt_plan *p, const struct operands *o, int level, struct tt_loc dst)
+static void fold_level(struct tt_plan *p, const struct tt_operands *o, int level, struct tt_loc dst)
 {
-    const int size = tt_size(p), parts = tt_pow2_below(size);
+    const int parts = tt_pow2_below(o->size);
 
     for (int part = 0; part < parts; part += 1 << level) {
-        const struct tt_merge m = tt_merge_at(part, size, level);
+        const struct tt_merge m = tt_merge_at(part, o->size, level);
 
         if (m.middle < m.end)
-            tt_reduce(p, 1 << level == parts ? dst : fold_at(p, o, m.first, m.end), fold_at(p, o, m.first, m.middle),
-                      fold_at(p, o, m.middle, m.end), o->n);
+            tt_reduce(p, 1 << level == parts ? dst : fold_at(o, m.first, m.end), fold_at(o, m.first, m.middle),
+                      fold_at(o, m.middle, m.end), o->n);
     }
     tt_fence(p);
+}
+
+void tt_fold_operands(struct tt_plan *p, const struct tt_operands *o, struct tt_loc dst)
+{
+    for (int level = 0; o->size > 1 && 1 << level <= tt_pow2_below(o->size); level++)
+        fold_level(p, o, level, dst);
 }
 
 void tt_reduce_direct(struct tt_plan *p, const struct tt_shape *s, struct tt_loc dst)
@@ -41,21 +46,20 @@ void tt_reduce_direct(struct tt_plan *p, const struct tt_shape *s, struct tt_loc
     const int size = tt_size(p), rank = tt_rank(p);
     const struct tt_loc own = tt_at(SEND, tt_part(s, size, rank));
     const int64_t n = tt_part(s, size, rank + 1) - own.at;
-    const struct operands o = {own, tt_tmp(p, (size - 1) * n), n};
+    const struct tt_operands o = {rank, size, own, tt_tmp(p, (size - 1) * n), n};
     const bool own_is_last = size == 2 || (size == 3 && rank == 2); /* to be folded */
     const bool aside = own_is_last && tt_straddles(s, own.at, dst.at, n);
-    const struct tt_loc result = size == 1 ? own : aside ? fold_at(p, &o, 0, size) : dst;
+    const struct tt_loc result = size == 1 ? own : aside ? fold_at(&o, 0, size) : dst;
 
     for (int k = 1; k < size; k++) {
         const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
         const int64_t at = tt_part(s, size, to);
 
         tt_send(p, to, tt_at(SEND, at), tt_part(s, size, to + 1) - at);
-        tt_recv(p, from, fold_at(p, &o, from, from + 1), n);
+        tt_recv(p, from, tt_operand_of(&o, from), n);
     }
     tt_fence(p);
-    for (int level = 0; size > 1 && 1 << level <= tt_pow2_below(size); level++)
-        fold_level(p, &o, level, result);
+    tt_fold_operands(p, &o, result);
     tt_copy(p, dst, result, n);
 }
 

@@ -35,17 +35,18 @@ int tt_halve(struct tt_plan *p, const struct tt_shape *s, enum tt_order order)
     return first;
 }
 
-double tt_halve_cost(const struct tt_shape *s, const struct tt_net *net, enum tt_order order)
+void tt_halve_cost(struct tt_ready *t, const struct tt_shape *s, const struct tt_net *net, enum tt_order order)
 {
     const int size = tt_pow2_below(net->size);
-    double t = size == 1 ? tt_copies(net, tt_parts_bytes(s, 1, 1)) : 0;
 
+    if (size == 1)
+        t->singles += tt_copies(net, tt_parts_bytes(s, 1, 1));
     for (int half = size / 2; half > 0; half /= 2) {
-        const double n = tt_parts_bytes(s, size, half);
+        const int k = tt_steps(tt_partner_bit(order, size, half));
+        const double most = tt_parts_bytes(s, size, half), least = tt_last_parts_bytes(s, size, half);
 
-        t += tt_takes(net, &net->folded[tt_steps(tt_partner_bit(order, size, half))], n) + tt_adds(net, n);
+        tt_fold_step(t, net, net->folded[k], most, order == TT_FAR_FIRST ? least : most, true);
     }
-    return t;
 }
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
@@ -75,10 +76,12 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
-    const double n = tt_block_bytes(s);
+    const double n = tt_block_bytes(s), all = n * net->size;
+    struct tt_ready t = tt_fold_cost(net, all, tt_adds(net, all));
 
-    return tt_fold_reduce_cost(net, n * net->size) + tt_halve_cost(s, net, TT_FAR_FIRST) +
-           tt_larger(tt_copies(net, n), tt_fold_cost(net, n));
+    tt_halve_cost(&t, s, net, TT_FAR_FIRST);
+    t.singles += tt_copies(net, n);
+    return tt_unfold_cost(&t, net, n);
 }
 
 TT_ALGORITHM(reduce_scatter, halving,

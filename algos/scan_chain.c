@@ -40,15 +40,19 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int64_t segment = s->segment < s->count ? s->segment : s->count;
     const double n = tt_bytes(s, segment), segments = s->count > 0 ? tt_bytes(s, s->count) / n : 0;
-    const double adds = tt_adds(net, n), hops = net->size - 1;
-    double takes;
+    const double adds = tt_adds(net, n), hops = net->size - 1, crossing = net->shift[0].crossing;
+    const double row = crossing > 0 ? 1 / crossing : net->size; /* ranks between two slow hops */
+    const double waits = tt_smaller(row, segments - 1) / row * (net->size - row);
+    const double copy = tt_copies(net, tt_bytes(s, s->count)); /* rank 0's, before anything else */
+    struct tt_chain c;
 
-    if (net->size == 1 || s->count == 0)
-        return tt_copies(net, tt_bytes(s, s->count));
-    takes = tt_chain_round(net, n, hops, segments, 2);
+    if (hops == 0 || s->count == 0)
+        return copy;
+    c = tt_chain_cost(net, n, hops, segments, 2);
     if (segments <= 1)
-        return hops * (takes + adds);
-    return (2 * (hops - 1) + segments) * tt_larger(takes, adds) + adds;
+        return copy + hops * (c.mean + adds);
+    /* a rank adds one segment while it waits for the next, which for some hops comes at the pace of a slow one before */
+    return copy + hops * c.mean + (hops - waits) * tt_larger(c.near, adds) + (waits + segments - 2) * tt_larger(c.slowest, adds) + adds;
 }
 
 TT_ALGORITHM(scan, chain,

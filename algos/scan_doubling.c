@@ -36,8 +36,11 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     const double n = tt_bytes(s, s->count);
     double t = net->size == 1 ? tt_copies(net, n) : 0;
 
-    for (int k = 0; 1 << k < net->size; k++)
-        t += tt_takes(net, &net->swap[k], n) + (1 + (k > 0 && 3 << k < net->size)) * tt_adds(net, n);
+    for (int k = 0; 1 << k < net->size; k++) {
+        t += tt_takes(net, &net->climb[k], n) + tt_adds(net, n);
+        if (k > 0 && 3 << k < net->size) /* some have two sums to add to */
+            t += tt_some_add(net, &net->climb[k], n);
+    }
     return t;
 }
 

@@ -72,7 +72,8 @@ static double hand_down(const struct tt_net *net, int ranks, double n, const dou
             if (far == (net->tree[j].far.alpha > 0 || net->tree[j].far.beta > 0))
                 blocks += theirs < mine ? theirs : mine;
         }
-        sent = far ? f->far.alpha + blocks * n * f->far.beta : f->near.alpha + blocks * n * f->near.beta;
+        sent = far ? f->far.alpha + blocks * n * (f->far.beta + net->alone.far.beta) / 2
+                   : f->near.alpha + n * (mine * f->near.beta + (blocks - mine) * net->alone.near.beta);
         t = tt_larger(t, (top - k + 1) * net->overhead + sent + (k < top ? full[k] : last));
     }
     return t;

@@ -30,22 +30,10 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
-/* So many messages through one port of the root's, a few at a time. */
-static double port(const struct tt_fare *f, double n, double messages)
-{
-    const double rounds = (double)((int64_t)(messages + TT_AT_ONCE - 0.5) / TT_AT_ONCE);
-
-    return messages > 0.5 ? rounds * (f->alpha) + n * f->beta : 0;
-}
-
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
-    const double n = tt_bytes(s, s->count), across = net->size > 1 ? net->one[net->node[s->root]].crossing * (net->size - 1) : 0;
-    const struct tt_fares *f = &net->one[net->node[s->root]];
-    const double near = port(&f->near, n, net->size - 1 - across), far = port(&f->far, n, across);
-    const double mixed = net->shift[0].crossing; /* how often neighbours are on other nodes */
-
-    return tt_larger(tt_copies(net, n), mixed * tt_larger(near, far) + (1 - mixed) * (near + far) + (net->size - 1) * net->overhead);
+    return tt_larger(tt_copies(net, tt_bytes(s, s->count)),
+                     net->size > 1 ? tt_few_at_once_cost(s, net, net->overhead) : 0);
 }
 
 TT_ALGORITHM(scatterv, linear,

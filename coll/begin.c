@@ -203,10 +203,12 @@ static struct tt_job *place_job(struct tt_memo *memo, struct tt_job *keep)
 /* Is the blocking call of the MPI below to be used? If it moves on what else is under way, yes. Else a blocking call is
  * begun like a nonblocking one, which can be polled, at about 1 us; on every rank, since the two do not match. (Open
  * MPI 4.1's nonblocking ones are not as good as its blocking ones: they swap what passes between two ranks that are
- * neighbours twice over, and wait for empty messages of an alltoallv that the other rank does not send.) */
+ * neighbours twice over, and wait for empty messages of an alltoallv that the other rank does not send; MPICH's
+ * MPI_Ibcast on an intercommunicator, 4.0 and 5.0 alike, brings what the wrong rank has from any root but the first: on
+ * these all ranks have met before, tt_run sees to that, and the call blocks for no longer than it takes.) */
 static bool is_at_once(const struct tt_job *job, enum tt_flavour flavour)
 {
-    return flavour == TT_BLOCKING && (tt_hook_exists || (job->comm->size == 1 && !job->comm->inter));
+    return flavour == TT_BLOCKING && (tt_hook_exists || job->comm->inter || job->comm->size == 1);
 }
 
 /* Of a call on host memory that the MPI below is to do: may it have the call itself, instead of one of Tutti's? */

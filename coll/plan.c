@@ -97,6 +97,16 @@ const struct tt_alg *tt_alg_find(enum tt_coll coll, const char *name, size_t len
     return NULL;
 }
 
+/* Every node has ranks that follow each other: then a fold node by node is in rank order. */
+static bool in_blocks(const struct tt_nodes *nodes, int size)
+{
+    int r = 0;
+
+    while (r < size && nodes->ranks[r] == r)
+        r++;
+    return r == size;
+}
+
 const char *tt_infeasible(const struct tt_alg *alg, const struct tt_shape *s)
 {
     if ((alg->needs & TT_COMMUTATIVE) && !s->commutes)
@@ -105,6 +115,9 @@ const char *tt_infeasible(const struct tt_alg *alg, const struct tt_shape *s)
         return "it needs a power of two of ranks";
     if ((alg->needs & TT_TWO_LEVELS) && (!s->nodes || s->nodes->n == 1 || s->nodes->n == s->size))
         return "it needs several nodes, and several ranks on one";
+    if ((alg->needs & TT_TWO_LEVELS) && !s->commutes && tt_coll_traits(s->coll) & TT_REDUCES &&
+        !in_blocks(s->nodes, s->size))
+        return "it folds node by node, which do not hold consecutive ranks, and the op does not commute";
     if (s->reproducible && !alg->canonical && tt_coll_traits(s->coll) & TT_REDUCES)
         return "it folds in an order that depends on the size or place, and TUTTI_REPRODUCIBLE=1";
     return NULL;
@@ -240,10 +253,12 @@ bool tt_enter(struct tt_plan *p, const struct tt_scope *scope)
     return true;
 }
 
-void tt_enter_rotated(struct tt_plan *p, int first)
+/* Of all ranks from `first` on, around, without the first `skipped`. */
+static bool enter_around(struct tt_plan *p, int first, int skipped)
 {
     const int size = tt_size(p);
     int *ranks = malloc((size_t)size * sizeof *ranks);
+    bool entered;
 
     if (!ranks) {
         struct scope same = *current(p); /* the builder goes on, and leaves what it entered */
@@ -251,12 +266,23 @@ void tt_enter_rotated(struct tt_plan *p, int first)
         fault(p, ENOMEM);
         same.ranks = NULL;
         *push(p) = same;
-        return;
+        return true;
     }
     for (int i = 0; i < size; i++)
         ranks[i] = tt_mod(first + i, size);
-    tt_enter(p, &(struct tt_scope){ranks, size, tt_at(SEND, 0), tt_at(RECV, 0)});
+    entered = tt_enter(p, &(struct tt_scope){ranks + skipped, size - skipped, tt_at(SEND, 0), tt_at(RECV, 0)});
     free(ranks);
+    return entered;
+}
+
+void tt_enter_rotated(struct tt_plan *p, int first)
+{
+    enter_around(p, first, 0);
+}
+
+bool tt_enter_others(struct tt_plan *p, int first)
+{
+    return enter_around(p, first, 1);
 }
 
 void tt_leave(struct tt_plan *p)

@@ -6,7 +6,9 @@
 
 #include "coll/begin.h"
 #include "coll/error.h"
+#include "coll/hook.h"
 #include "coll/init.h"
+#include "coll/meet.h"
 #include "coll/request.h"
 
 /* ---- the MPI below ---- */
@@ -94,6 +96,8 @@ static int run(const struct tt_call *c)
     default:
         return tt_call_native(c);
     }
+    if (comm->inter && !tt_hook_exists)
+        tt_meet(c->comm);
     switch (tt_begin(c, comm, TT_BLOCKING, NULL, &task, &error)) {
     case TT_BEGUN:
         return finish(&task, c, comm);

@@ -188,10 +188,42 @@ static struct tt_topo *part_of_told(MPI_Comm comm, int size)
     return t;
 }
 
+/* A seat as node.socket.gpu.nic, where "-" is what there is not, or nobody knows. Returns how long it is. */
+static int write_seat(char *text, size_t size, const struct tt_seat *seat)
+{
+    const int places[] = {seat->node, seat->socket, seat->gpu, seat->nic};
+    int used = 0;
+
+    for (int i = 0; i < 4; i++)
+        used += snprintf(text + used, size - (size_t)used, places[i] < 0 ? "%s-" : "%s%d", i ? "." : " ", places[i]);
+    return used;
+}
+
+/* For people, and tests: what the choices on this communicator are made from. */
+static void tell(MPI_Comm comm, const struct tt_topo *t)
+{
+    enum { MOST = 64, SEAT = 50 };
+    char seats[MOST * SEAT] = "";
+    int rank, used = 0, linked = 0;
+
+    PMPI_Comm_rank(comm, &rank);
+    if (rank != 0 || tt_config.log < TT_DEBUG || !t)
+        return;
+    for (int r = 0; r < t->size && r < MOST; r++)
+        used += write_seat(seats + used, sizeof seats - (size_t)used, &t->seats[r]);
+    for (int i = 0; i < t->nodes.n; i++)
+        linked += t->kinds[i].linked;
+    tt_log(TT_DEBUG, "topology of %d ranks on %d nodes, %d of them with NVLink, %s, ranks at node.socket.gpu.nic%s%s",
+           t->size, t->nodes.n, linked, node.told ? "as TUTTI_TOPO says" : "as found", seats, t->size > MOST ? " ..." : "");
+}
+
 struct tt_topo *tt_topology_of(MPI_Comm comm)
 {
+    struct tt_topo *t;
     int size;
 
     PMPI_Comm_size(comm, &size);
-    return node.told ? part_of_told(comm, size) : gather(comm, size);
+    t = node.told ? part_of_told(comm, size) : gather(comm, size);
+    tell(comm, t);
+    return t;
 }

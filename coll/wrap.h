@@ -34,7 +34,7 @@
     {                                                                                                                  \
         return TT_INIT_NAME(P, Name, C)(TT_UNPACK args, info, request);                                                \
     }                                                                                                                  \
-    TT_PUBLIC int TT_INIT_NAME(, Name, C)(TT_UNPACK params, MPI_Info info, MPI_Request *request)                       \
+    TT_PUBLIC int TT_INIT_NAME(, Name, C)(TT_UNPACK params, MPI_Info info, MPI_Request * request)                      \
     {                                                                                                                  \
         return tt_run_init(TT_CALL(id, is_wide, fill), info, request);                                                 \
     }

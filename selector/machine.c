@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hwloc asked. A NIC counts once for each PCI device: by its verbs if it has such, for the same card also shows an
  * Ethernet; else by its Ethernet. Bridges and loops have no PCI device and do not count. */
-#include "selector/machine.h"
+#include "selector/machine_hwloc.h"
 
-#include <hwloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,9 +110,9 @@ static int count_gpus(hwloc_topology_t t)
     return n;
 }
 
-static void look(hwloc_topology_t t, const struct tt_pci *gpu, int turn, struct tt_machine *m)
+void tt_machine_read(hwloc_topology_t t, hwloc_const_cpuset_t bound, const struct tt_pci *gpu, int turn,
+                     struct tt_machine *m)
 {
-    const hwloc_cpuset_t bound = hwloc_bitmap_alloc();
     const hwloc_obj_t at =
         gpu->there ? hwloc_get_pcidev_by_busid(t, (unsigned)gpu->domain, (unsigned)gpu->bus, (unsigned)gpu->device, 0)
                    : NULL;
@@ -121,14 +120,20 @@ static void look(hwloc_topology_t t, const struct tt_pci *gpu, int turn, struct 
     *m = (struct tt_machine){.sockets = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PACKAGE),
                              .cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE),
                              .gpus = count_gpus(t),
-                             .socket = -1};
-    if (bound && hwloc_get_cpubind(t, bound, HWLOC_CPUBIND_PROCESS) == 0) {
-        m->socket = socket_of(t, bound);
+                             .socket = socket_of(t, bound)};
+    if (bound)
         hwloc_bitmap_list_snprintf(m->cores_bound, sizeof m->cores_bound, bound);
-    }
-    hwloc_bitmap_free(bound);
     m->gpu_socket = socket_of_device(t, at);
     choose_nic(t, at, turn, m);
+}
+
+static void look(hwloc_topology_t t, const struct tt_pci *gpu, int turn, struct tt_machine *m)
+{
+    const hwloc_cpuset_t bound = hwloc_bitmap_alloc();
+    const bool known = bound && hwloc_get_cpubind(t, bound, HWLOC_CPUBIND_PROCESS) == 0;
+
+    tt_machine_read(t, known ? bound : NULL, gpu, turn, m);
+    hwloc_bitmap_free(bound);
 }
 
 int tt_machine_look(const struct tt_pci *gpu, int turn, struct tt_machine *machine, char *why, size_t size)

@@ -12,7 +12,7 @@
 #include "algos/pieces.h"
 #include "selector/ports.h"
 
-enum { SAMPLES = 16 }; /* of the steps that an average is taken over */
+enum { SAMPLES = 64 }; /* of the steps that an average is taken over */
 
 /* Scopes of equal size that do the same at the same time, and what is on the way. */
 struct traffic {
@@ -59,6 +59,7 @@ static struct tt_fares sum_up(struct traffic *w)
 
         fare->beta = beta > fare->beta ? beta : fare->beta;
     }
+    w->fares.any = w->messages > 0;
     w->fares.crossing = w->messages ? (double)w->across / (double)w->messages : 0;
     return w->fares;
 }
@@ -78,9 +79,11 @@ static int before(int a, int size, int k)
     return tt_mod(a - 1, size);
 }
 
-static int swapped(int a, int size, int k)
+static int climbs(int a, int size, int k)
 {
-    return (a ^ 1 << k) < size ? a ^ 1 << k : -1;
+    const int bit = 1 << k, peer = a ^ bit;
+
+    return peer < size && (!(a & bit) || a + bit < size) ? peer : -1;
 }
 
 static int folds(int a, int size, int k)
@@ -108,7 +111,7 @@ static int halves(int a, int size, int k)
 {
     const int i = tt_folded_rank(a, size);
 
-    return folds(a, size, 0) < 0 && i >> k == 1 ? rank_at(i - (1 << k), size) : -1;
+    return folds(a, size, 0) < 0 && i >> k == 1 ? (i == 1 << k ? 0 : rank_at(i - (1 << k), size)) : -1;
 }
 
 /* The other way about: who has the block of a, the number of its part being reversed. */
@@ -139,19 +142,26 @@ static int reflected(int a, int size, int k)
     return tt_mod(k - a, size);
 }
 
+/* The message of the i-th rank of all scopes' in a pattern, if there is one. */
+static bool next_message(const struct traffic *w, pattern *to, int k, int i, enum tt_level *level, struct tt_way *way)
+{
+    const int a = i % w->size, b = to(a, w->size, k);
+
+    if (b < 0 || b == a)
+        return false;
+    *level = tt_topo_level(w->t, w->ranks[i], w->ranks[i - a + b]);
+    *way = tt_ports_between(&w->ports, *level, w->ranks[i], w->ranks[i - a + b]);
+    return true;
+}
+
 static void send_all(struct traffic *w, pattern *to, int k)
 {
-    for (int i = 0; i < w->scopes * w->size; i++) {
-        const int a = i % w->size, b = to(a, w->size, k);
+    enum tt_level level;
+    struct tt_way way;
 
-        if (b >= 0 && b != a) {
-            const int from = w->ranks[i], peer = w->ranks[i - a + b];
-            const enum tt_level level = tt_topo_level(w->t, from, peer);
-            const struct tt_way way = tt_ports_between(&w->ports, level, from, peer);
-
+    for (int i = 0; i < w->scopes * w->size; i++)
+        if (next_message(w, to, k, i, &level, &way))
             add(w, level, way.out, way.in, 1);
-        }
-    }
 }
 
 static struct tt_fares fare_of(struct traffic *w, pattern *to, int k)
@@ -161,26 +171,71 @@ static struct tt_fares fare_of(struct traffic *w, pattern *to, int k)
     return sum_up(w);
 }
 
+static enum tt_fold_class class_of(int a, int b, int size)
+{
+    const int paired = 2 * (size - tt_pow2_below(size));
+
+    return a < paired && b < paired ? TT_PAIRS : a < paired || b < paired ? TT_MIXED : TT_SINGLES;
+}
+
+/* A class's own slowest, all of the pattern being under way. */
+static struct tt_fares fare_of_class(struct traffic *w, pattern *to, int k, enum tt_fold_class class)
+{
+    struct tt_fares fares = {0};
+    enum tt_level level;
+    struct tt_way way;
+    int messages = 0, across = 0;
+
+    for (int i = 0; i < w->scopes * w->size; i++) {
+        const int a = i % w->size;
+        struct tt_fare *fare;
+        double out, in;
+
+        if (!next_message(w, to, k, i, &level, &way) || class_of(a, to(a, w->size, k), w->size) != class)
+            continue;
+        fare = level == TT_LEVEL_NIC ? &fares.far : &fares.near;
+        out = w->load[way.out] * w->ports.beta[way.out];
+        in = w->load[way.in] * w->ports.beta[way.in];
+        fare->alpha = w->t->speed[level].alpha > fare->alpha ? w->t->speed[level].alpha : fare->alpha;
+        fare->beta = out > fare->beta ? out : fare->beta;
+        fare->beta = in > fare->beta ? in : fare->beta;
+        messages++;
+        across += level == TT_LEVEL_NIC;
+    }
+    fares.any = messages > 0;
+    fares.crossing = messages ? (double)across / messages : 0;
+    return fares;
+}
+
+static void fares_by_class(struct traffic *w, pattern *to, int k, struct tt_fares fares[TT_FOLD_CLASSES])
+{
+    clear(w);
+    send_all(w, to, k);
+    for (int class = 0; class < TT_FOLD_CLASSES; class++)
+        fares[class] = fare_of_class(w, to, k, class);
+}
+
 static void add_fare(struct tt_fare *sum, const struct tt_fare *fare, double weight)
 {
     sum->alpha += weight * fare->alpha;
     sum->beta += weight * fare->beta;
 }
 
-/* The average over the steps of the reflected pattern, or over some of them. */
-static struct tt_fares average(struct traffic *w)
+/* The average over the steps of the reflected pattern, or, if there are very many, over some of them. */
+static void average(struct traffic *w, struct tt_fares *mixed, struct tt_fares *pure)
 {
     const int samples = w->size < SAMPLES ? w->size : SAMPLES;
-    struct tt_fares sum = {0};
 
     for (int i = 0; i < samples; i++) {
-        const struct tt_fares f = fare_of(w, reflected, (int)((int64_t)i * w->size / samples));
+        const int k = w->size <= SAMPLES ? i : (int)((i * UINT64_C(2654435769) >> 8) % (unsigned)w->size);
+        const struct tt_fares f = fare_of(w, reflected, k);
+        struct tt_fares *sum = f.crossing > 0 && f.crossing < 1 ? mixed : pure;
 
-        add_fare(&sum.near, &f.near, 1.0 / samples);
-        add_fare(&sum.far, &f.far, 1.0 / samples);
-        sum.crossing += f.crossing / samples;
+        add_fare(&sum->near, &f.near, 1.0 / samples);
+        add_fare(&sum->far, &f.far, 1.0 / samples);
+        sum->crossing += f.crossing / samples;
+        sum->any |= f.any;
     }
-    return sum;
 }
 
 static struct tt_fares both_ways(struct traffic *w)
@@ -273,6 +328,7 @@ static struct tt_fares to_one(const struct traffic *w, int i)
         if (at[level] * speed->beta > fare->beta)
             fare->beta = at[level] * speed->beta;
     }
+    fares.any = w->size > 1;
     fares.crossing = w->size > 1 ? (double)(w->size - w->members[w->t->seats[w->ranks[i]].node]) / (w->size - 1) : 0;
     return fares;
 }
@@ -280,7 +336,7 @@ static struct tt_fares to_one(const struct traffic *w, int i)
 /* One message at a time, at the slowest level within nodes that any two ranks have between them, or across. */
 static struct tt_fares alone(const struct tt_topo *t, const struct tt_fares *all)
 {
-    struct tt_fares fares = {.crossing = all->crossing};
+    struct tt_fares fares = {.any = all->any, .crossing = all->crossing};
 
     for (int level = 0; level < TT_NLEVELS; level++) {
         struct tt_fare *fare = level == TT_LEVEL_NIC ? &fares.far : &fares.near;
@@ -298,18 +354,19 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
 {
     for (int k = 0; 1 << k <= w->size && k < TT_MAX_BITS; k++) {
         net->shift[k] = fare_of(w, shifted, k);
-        net->swap[k] = fare_of(w, swapped, k);
-        net->folded[k] = fare_of(w, swapped_folded, k);
+        net->climb[k] = fare_of(w, climbs, k);
+        fares_by_class(w, swapped_folded, k, net->folded[k]);
         net->halves[k] = fare_of(w, halves, k);
         net->tree[k] = fare_of(w, down_tree, k);
-        net->merge[k] = 1 << k <= tt_pow2_below(w->size) ? fare_of(w, merges, k) : (struct tt_fares){0};
+        if (1 << k <= tt_pow2_below(w->size))
+            fares_by_class(w, merges, k, net->merge[k]);
     }
     net->both = both_ways(w);
     net->all = everybody(w);
     net->fold = fare_of(w, folds, 0);
     net->reverse = fare_of(w, reversed, 0);
     net->alone = alone(w->t, &net->all);
-    net->pair = average(w);
+    average(w, &net->pair, &net->pair_pure);
 }
 
 /* The struct, and behind it the fares by node and the nodes of ranks. */

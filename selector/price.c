@@ -64,6 +64,7 @@ struct sim {
     int *touched, ntouched;
     struct lane *lanes; /* TT_MAX_LANES per rank */
     int lanes_left;
+    int *ready, nready; /* lanes whose round is over */
     double *busy;       /* until when each rank copies and reduces */
     double *done;       /* when each rank's last lane was over */
     double *at;         /* when things happen; messages first, then lanes: */
@@ -328,8 +329,18 @@ static void advance(struct sim *s, int rank, int lane)
 
 static void release(struct sim *s, int rank, int lane)
 {
-    s->lanes[rank * TT_MAX_LANES + lane].under_way--;
-    advance(s, rank, lane);
+    if (--s->lanes[rank * TT_MAX_LANES + lane].under_way == 0)
+        s->ready[s->nready++] = rank * TT_MAX_LANES + lane;
+}
+
+/* Of a rank's lanes that are ready at the same time the first goes first, in whatever order their messages ended. */
+static void advance_ready(struct sim *s)
+{
+    for (int lane = 0; lane < TT_MAX_LANES; lane++)
+        for (int i = 0; i < s->nready; i++)
+            if (s->ready[i] % TT_MAX_LANES == lane)
+                advance(s, s->ready[i] / TT_MAX_LANES, lane);
+    s->nready = 0;
 }
 
 static void end_message(struct sim *s, struct message *m)
@@ -375,6 +386,7 @@ static int run(struct sim *s)
         s->now = s->at[s->heap[0]];
         while (s->waiting > 0 && s->at[s->heap[0]] <= s->now + s->now / NEAR_ENOUGH)
             event(s, take_first(s));
+        advance_ready(s);
         fill(s);
     }
     return s->lanes_left > 0 ? EPROTO : 0;
@@ -505,12 +517,13 @@ static int open_sim(struct sim *s)
     s->port = room(s->ports.n, sizeof *s->port);
     s->touched = room(s->ports.n, sizeof *s->touched);
     s->lanes = room(size * TT_MAX_LANES, sizeof *s->lanes);
+    s->ready = room(size * TT_MAX_LANES, sizeof *s->ready);
     s->busy = room(size, sizeof *s->busy);
     s->done = room(size, sizeof *s->done);
     s->at = room(things, sizeof *s->at);
     s->heap = room(things, sizeof *s->heap);
     s->place = room(things, sizeof *s->place);
-    if (!s->message_of || !s->messages || !s->links || !s->port || !s->touched || !s->lanes || !s->busy || !s->done ||
+    if (!s->message_of || !s->messages || !s->links || !s->port || !s->touched || !s->lanes || !s->ready || !s->busy || !s->done ||
         !s->at || !s->heap || !s->place)
         return ENOMEM;
     set_out(s);
@@ -527,6 +540,7 @@ static void close_sim(struct sim *s)
     free(s->port);
     free(s->touched);
     free(s->lanes);
+    free(s->ready);
     free(s->busy);
     free(s->done);
     free(s->at);

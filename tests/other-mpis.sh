@@ -5,15 +5,15 @@
 # the wheel in a virtual environment, Tutti built for it, the MPI programs of tests/mpi run, and the tests of
 # collectives, requests and messages that mpi4py comes with, without Tutti and with it. Not part of `make check`: it
 # takes half an hour, and fetches packages. Needs python3 with venv, and what building Tutti needs.
-# Variables for less: PARTS, which of tests/mpi/run.sh's parts to run, and PATTERNS, which files of mpi4py's tests; RANKS
-# is how many ranks these have.
+# Variables for less: PARTS, which of tests/mpi/run.sh's parts to run, and FILES, which of mpi4py's tests; RANKS is how
+# many ranks these have.
 # A table of what passed is printed at the end; the exit status is 0 if all that passes without Tutti passes with it.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 folder=$PWD/other-mpis
 table=$folder/table
 failed=0
-: "${RANKS:=3}" "${PATTERNS=test_cco test_request test_p2p test_op test_comm_topo test_threads}"
+: "${RANKS:=3}" "${FILES=test_cco_* test_request test_p2p_* test_op test_comm_topo test_threads}"
 : "${PARTS=$(sed -n 's/^run_\([a-z0-9_]*\)().*/\1/p' "$top/tests/mpi/run.sh" | grep -v fortran)}" # wheels have none
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -60,21 +60,28 @@ run_programs()
     done
 }
 
-# python_tests LOG PATTERN PRELOAD: the exit status, and the line in which Python's unittest says how it went. With or
-# without Tutti, a rank that waits yields the core: there may be fewer of these than ranks.
+# python_tests LOG FILE PRELOAD: the exit status, and the line in which Python's unittest says how it went. A rank that
+# waits yields the core, since there may be fewer of these than ranks; for that the MPI has to be there before Python
+# looks for it.
 python_tests()
 {
-    timeout -k 5 600 venv/bin/mpiexec -n "$RANKS" env LD_PRELOAD="$3$PWD/build/tests/mpi/yield.so" \
-        venv/bin/python mpi4py/test/main.py -q -i "$2" >"$1" 2>&1
+    timeout -k 5 120 venv/bin/mpiexec -n "$RANKS" env LD_PRELOAD="$3$(mpi_library):$PWD/build/tests/mpi/yield.so" \
+        venv/bin/python mpi4py/test/main.py -q -i "$2[.]py" >"$1" 2>&1
     echo "$?: $(grep -h -e '^OK' -e '^FAILED' "$1" | sort | uniq -c | tr -s ' \n' ' ')"
+}
+
+mpi_library()
+{
+    ls "$PWD"/venv/lib/libmpi.so.[0-9]* | head -1
 }
 
 run_mpi4py()
 {
-    for pattern in $PATTERNS; do
-        without=$(python_tests "mpi4py-$pattern-without.log" "$pattern" "")
-        with=$(python_tests "mpi4py-$pattern.log" "$pattern" "$PWD/build/.libs/libtutti.so:")
-        row "$1" "mpi4py $pattern" "$with (without Tutti $without)"
+    for file in $(cd mpi4py/test && for f in $FILES; do ls $f.py; done); do
+        file=${file%.py}
+        without=$(python_tests "mpi4py-$file-without.log" "$file" "")
+        with=$(python_tests "mpi4py-$file.log" "$file" "$PWD/build/.libs/libtutti.so:")
+        row "$1" "mpi4py $file" "$with (without Tutti $without)"
         [ "${without%%:*}" != 0 ] || [ "${with%%:*}" = 0 ] || failed=1
     done
 }

@@ -59,6 +59,11 @@ static void say_shape(struct text *t, const char *algorithm, const struct tt_sha
     } else {
         prove_say(t, "count %lld", (long long)s->count);
     }
+    if (s->nodes) {
+        prove_say(t, ", on nodes");
+        for (int r = 0; r < s->size; r++)
+            prove_say(t, " %d", s->nodes->of[r]);
+    }
     prove_say(t, ", root %d, %s, %scommutative, segment %lld", s->root, s->inplace ? "in place" : "not in place",
         s->commutes ? "" : "not ", (long long)s->segment);
 }

@@ -2,6 +2,7 @@
 /* Every algorithm of the book is proved for 1 to 64 ranks and the counts at which blocks and trees go wrong; and,
  * because a prover that finds nothing is worth nothing, faults are seeded and each must be found by its name.
  * `test_prover allreduce ring` proves one algorithm alone. */
+#include "selector/topo.h"
 #include "tests/prove.h"
 
 #include <check.h>
@@ -11,7 +12,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { PRIME = 127 };
+enum { PRIME = 127, FEW = 12 };
+
+/* How ranks may lie on nodes: in blocks of equal length, in blocks of 1, 2, 3, ... ranks, all but the last on one node, in
+ * turn, by chance. */
+enum layout { EVEN, UNEVEN, LAST_ALONE, IN_TURN, BY_CHANCE, NLAYOUTS };
 
 static struct {
     long algorithms, proofs, plans;
@@ -141,7 +146,7 @@ static void prove_variants(const struct tt_alg *alg, struct tt_shape s)
 
     for (int i = 0; i < 4; i++) {
         s.commutes = !is_reduction(s.coll) || i >= 2;
-        s.segment = i % 2 ? 3 : 1 + s.count / 5;
+        s.segment = i % 2 ? 3 + s.count / 20 : 1 + s.count / 5;
         if (tt_infeasible(alg, &s) || (!is_reduction(s.coll) && i >= 2))
             continue;
         ck_assert_msg(prove_build(alg, &s, plans[built & 1], &v), "%s", v.why);
@@ -177,6 +182,8 @@ static void prove_uneven(const struct tt_alg *alg, struct tt_shape s)
     s.counts = counts;
     s.count = 0;
     for (int pattern = 0; pattern < 4; pattern++) {
+        if (s.nodes && s.size > FEW && s.size / NLAYOUTS % 4 != pattern)
+            continue;
         for (int r = 0; r < s.size; r++)
             counts[r] = pattern == 0   ? (r * 7 + 3) % 5
                         : pattern == 1 ? (r == s.size / 2) * PRIME
@@ -233,26 +240,79 @@ static const uint64_t sizes_proved = UINT64_C(0xc0000001c00001ff);
 static const uint64_t sizes_proved = ~UINT64_C(0);
 #endif
 
+/* Every count at which blocks and trees go wrong, for so many ranks; of more of them on nodes, the two that ask most, as
+ * the others have shown in small what they can. */
+static void prove_counts(const struct tt_alg *alg, struct tt_shape s)
+{
+    int64_t counts[] = {0, 1, s.size - 1, s.size, s.size + 1, PRIME}, blocks[] = {0, 1, 13};
+    const int64_t *count = in_blocks(s.coll) ? blocks : counts;
+    const int n = only_uneven(s.coll)         ? 0
+                  : s.coll == TT_COLL_barrier ? 1
+                  : in_blocks(s.coll)         ? 3
+                                              : distinct(counts, 6);
+
+    for (int i = s.nodes && s.size > FEW && n > 2 ? n - 2 : 0; i < n; i++) {
+        s.count = count[i];
+        prove_roots(alg, s);
+    }
+    if (tt_coll_traits(s.coll) & (TT_COUNTS | TT_SEND_COUNTS | TT_RECV_COUNTS))
+        (s.coll == TT_COLL_alltoallv ? prove_matrices : prove_uneven)(alg, s);
+}
+
+/* The node of a rank. As chance has it, the first is alone. About as many nodes as ranks on each. */
+static int node_of(enum layout layout, int rank, int size)
+{
+    static uint32_t state = 1;
+    int n = 2;
+
+    while (n * n < size)
+        n++;
+    switch (layout) {
+    case EVEN: return rank / n;
+    case UNEVEN:
+        for (n = 0; rank > n; n++)
+            rank -= n + 1;
+        return n;
+    case LAST_ALONE: return rank == size - 1;
+    case IN_TURN: return rank % n;
+    default: state = state * 1664525 + 1013904223; return rank ? 1 + (int)(state >> 16) % n : 0;
+    }
+}
+
+static struct tt_topo *lay_out(enum layout layout, int size)
+{
+    struct tt_topo *t = tt_topo_new(size, size + 1);
+
+    ck_assert_ptr_nonnull(t);
+    for (int r = 0; r < size; r++)
+        t->seats[r].node = node_of(layout, r, size);
+    ck_assert_int_eq(tt_topo_settle(t), 0);
+    return t;
+}
+
+/* Few ranks in every layout, many in one after the other. */
+static void prove_layouts(const struct tt_alg *alg, struct tt_shape s)
+{
+    for (int layout = 0; layout < NLAYOUTS; layout++) {
+        struct tt_topo *t;
+
+        if (s.size > FEW && s.size % NLAYOUTS != layout)
+            continue;
+        t = lay_out((enum layout)layout, s.size);
+        s.nodes = &t->nodes;
+        prove_counts(alg, s);
+        tt_topo_free(t);
+    }
+}
+
 static void prove_algorithm(const struct tt_alg *alg)
 {
     tally.algorithms++;
     for (int size = 1; size <= PROVE_MAX_RANKS; size++) {
-        struct tt_shape s = {.coll = alg->coll, .size = size, .unit = 1, .reproducible = alg->canonical};
-        int64_t counts[] = {0, 1, size - 1, size, size + 1, PRIME}, blocks[] = {0, 1, 13};
-        const int64_t *count = in_blocks(s.coll) ? blocks : counts;
-        const int n = only_uneven(s.coll)         ? 0
-                      : s.coll == TT_COLL_barrier ? 1
-                      : in_blocks(s.coll)         ? 3
-                                                  : distinct(counts, 6);
+        const struct tt_shape s = {.coll = alg->coll, .size = size, .unit = 1, .reproducible = alg->canonical};
 
-        if (!(sizes_proved & UINT64_C(1) << (size - 1)))
-            continue;
-        for (int i = 0; i < n; i++) {
-            s.count = count[i];
-            prove_roots(alg, s);
-        }
-        if (tt_coll_traits(s.coll) & (TT_COUNTS | TT_SEND_COUNTS | TT_RECV_COUNTS))
-            (s.coll == TT_COLL_alltoallv ? prove_matrices : prove_uneven)(alg, s);
+        if (sizes_proved & UINT64_C(1) << (size - 1))
+            (alg->needs & TT_TWO_LEVELS ? prove_layouts : prove_counts)(alg, s);
     }
 }
 

@@ -11,6 +11,7 @@
 
 #include "coll/plan.h"
 #include "selector/names.h"
+#include "selector/select.h"
 #include "selector/topo.h"
 
 static char why[2048];
@@ -488,6 +489,77 @@ START_TEST(no_ranges_where_sizes_are_not_shared)
 }
 END_TEST
 
+/* ---- who decides ---- */
+
+static struct tt_choice choose(const struct tt_shape *s, struct tt_orders orders)
+{
+    return tt_select(TT_COLL_allreduce, s, &orders, NULL, false);
+}
+
+START_TEST(the_strongest_decides)
+{
+    const struct tt_shape s = {.coll = TT_COLL_allreduce, .size = 4, .count = 8, .unit = 4, .commutes = true, .segment = 1};
+    struct tt_orders orders = {.level = -1};
+    struct tt_rules *info = tt_pin_parse("info key tutti_allreduce", TT_COLL_allreduce, "ring:0-1K", why, sizeof why);
+    struct tt_rules *env = pin("tree"), *rules = good("bcast -> native\nallreduce ranks 4 -> direct");
+
+    ck_assert_str_eq(choose(&s, orders).alg->name, "native"); /* without a model */
+    orders.rules = rules;
+    ck_assert_str_eq(choose(&s, orders).alg->name, "direct");
+    ck_assert_str_eq(choose(&s, orders).why, "r.txt:2");
+    orders.pin = env;
+    ck_assert_str_eq(choose(&s, orders).why, "TUTTI_ALLREDUCE");
+    orders.info = info;
+    ck_assert_str_eq(choose(&s, orders).why, "info key tutti_allreduce, 0-1K");
+    ck_assert_str_eq(choose(&s, orders).alg->name, "ring");
+    ck_assert_int_eq(choose(&s, orders).segment, 0);
+    ck_assert_str_eq(tt_select(TT_COLL_allreduce, &s, &orders, "a user's op", false).why, "a user's op");
+    tt_rules_free(info);
+    tt_rules_free(env);
+    tt_rules_free(rules);
+}
+END_TEST
+
+/* What holds but cannot serve is passed over, and that is said. */
+START_TEST(who_is_passed_over_is_told)
+{
+    const struct tt_shape s = {.coll = TT_COLL_allreduce, .size = 4, .count = 8, .unit = 4, .commutes = false, .segment = 1};
+    struct tt_rules *env = pin("ring"), *rules = good("allreduce -> bidirectional_ring\nallreduce commutes no -> tree");
+    const struct tt_orders orders = {.pin = env, .rules = rules, .level = -1};
+    const struct tt_choice choice = choose(&s, orders), foreign = tt_select(TT_COLL_allreduce, &s, &orders, NULL, true);
+
+    ck_assert_str_eq(choice.alg->name, "tree");
+    ck_assert_ptr_nonnull(strstr(choice.why, "r.txt:2; TUTTI_ALLREDUCE passed over, because ring is not feasible: it folds "));
+    ck_assert_ptr_nonnull(strstr(choice.why, "; r.txt:1 passed over"));
+    ck_assert_str_eq(foreign.alg->name, "tree");
+    tt_rules_free(env);
+    env = pin("native");
+    ck_assert_ptr_nonnull(strstr(tt_select(TT_COLL_allreduce, &s, &(struct tt_orders){.pin = env, .level = -1}, NULL, true).why,
+                                 "TUTTI_ALLREDUCE passed over, because native is not feasible: the MPI below does not know"));
+    tt_rules_free(env);
+    tt_rules_free(rules);
+}
+END_TEST
+
+/* Bytes become elements, one at least. */
+START_TEST(segments_are_part_of_the_choice)
+{
+    struct tt_shape s = {.coll = TT_COLL_bcast, .size = 4, .count = 8, .unit = 1, .segment = 7};
+    struct tt_rules *rules = good("bcast bytes 0-99 -> chain/64\nbcast -> chain");
+    const struct tt_orders orders = {.rules = rules, .level = -1};
+
+    ck_assert_int_eq(tt_select(TT_COLL_bcast, &s, &orders, NULL, false).segment, 64);
+    s.unit = 8;
+    ck_assert_int_eq(tt_select(TT_COLL_bcast, &s, &orders, NULL, false).segment, 8);
+    s.unit = 99;
+    s.count = 1;
+    ck_assert_int_eq(tt_select(TT_COLL_bcast, &s, &orders, NULL, false).segment, 1);
+    s.count = 2;
+    ck_assert_int_eq(tt_select(TT_COLL_bcast, &s, &orders, NULL, false).segment, 0);
+    tt_rules_free(rules);
+}
+END_TEST
+
 /* ---- names ---- */
 
 START_TEST(the_nearest_name_is_the_one_meant)
@@ -531,6 +603,9 @@ int main(void)
     tcase_add_test(all, pins_may_have_ranges);
     tcase_add_loop_test(all, pins_are_refused_in_words, 0, sizeof bad_pins / sizeof *bad_pins);
     tcase_add_test(all, no_ranges_where_sizes_are_not_shared);
+    tcase_add_test(all, the_strongest_decides);
+    tcase_add_test(all, who_is_passed_over_is_told);
+    tcase_add_test(all, segments_are_part_of_the_choice);
     tcase_add_test(all, the_nearest_name_is_the_one_meant);
     suite_add_tcase(suite, all);
     srunner_run_all(runner, CK_ENV);

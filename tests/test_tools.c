@@ -323,7 +323,7 @@ START_TEST(reproducible_is_said)
     expect_said("on 4 ranks, reproducible\n");
     expect_said("ring               cannot serve this: it folds in an order that depends on the size or place, and "
                 "TUTTI_REPRODUCIBLE=1");
-    expect_said("* halving");
+    expect_said("* direct");
     expect_said("; reproducible); TUTTI_ALLREDUCE=NAME pins another");
     expect_status(0, "TUTTI_REPRODUCIBLE=1 TUTTI_ALLREDUCE=ring @ explain allreduce -n 6 --bytes 64M");
     expect_said("* direct");
@@ -332,7 +332,7 @@ START_TEST(reproducible_is_said)
     ck_assert(json_is_false(json_object_get(all, "reproducible")));
     json_decref(all);
     expect_status(0, "TUTTI_REPRODUCIBLE=1 @ explain allgather -n 4 --bytes 64M");
-    expect_said("* ring");
+    expect_said("* direct");
     expect_count("reproducible", 0);
 }
 END_TEST
@@ -360,6 +360,124 @@ START_TEST(sizes_mean_what_people_mean)
 }
 END_TEST
 
+/* ---- topo ---- */
+
+START_TEST(a_topology_is_told_in_columns)
+{
+    expect_status(0, "@ topo a100x4 -n 10 --nodes 3");
+    ck_assert_str_eq(said,
+                     "10 ranks on 3 nodes, as a100x4 says\n"
+                     "  4 nodes of 4 A100 on PCIe and one 200 Gbit/s NIC; speeds assumed\n"
+                     "\n"
+                     "nodes 0-1, the same: 2 sockets, 64 cores, 4 GPUs joined by PCIe, 1 NIC\n"
+                     "  node 0: ranks 0-3\n"
+                     "  node 1: ranks 4-7\n"
+                     "\n"
+                     "         r0    r1    r2    r3      socket  GPU  NIC\n"
+                     "  r0     X     host  host  host         0    0    0\n"
+                     "  r1     host  X     host  host         0    1    0\n"
+                     "  r2     host  host  X     host         1    2    0\n"
+                     "  r3     host  host  host  X            1    3    0\n"
+                     "\n"
+                     "node 2: 2 sockets, 64 cores, 4 GPUs joined by PCIe, 1 NIC\n"
+                     "  node 2: ranks 8-9\n"
+                     "\n"
+                     "         r8    r9      socket  GPU  NIC\n"
+                     "  r8     X     host         0    0    0\n"
+                     "  r9     host  X            0    1    0\n"
+                     "\n"
+                     "  level                                        alpha  bandwidth, assumed\n"
+                     "  host  PCIe, or memory of the host             4 us  22 GB/s\n"
+                     "  nic   the network                             6 us  25 GB/s\n"
+                     "        a reduction                             3 us  600 GB/s\n"
+                     "        a copy                                  3 us  700 GB/s\n");
+}
+END_TEST
+
+/* A node with more ranks than a table has room for, and more nodes than a list. */
+START_TEST(what_is_large_is_folded)
+{
+    expect_status(0, "@ topo cpu2x32 --nodes 1000 -n 64000");
+    expect_said("64000 ranks on 1000 nodes");
+    expect_said("nodes 0-999, the same: 2 sockets, 64 cores, 1 NIC\n");
+    expect_said("\n  node 5: ranks 320-383\n  ...\n  node 999: ranks 63936-63999\n");
+    expect_count("\n  r", 16);
+    expect_said("\n  ... and 48 more ranks\n");
+    expect_said("100 GB/s, shared by the node\n");
+    expect_status(0, "@ topo h100x8 --place round-robin");
+    expect_said("  node 0: ranks 0,8,16,24,32,40,48,56\n");
+    expect_said("nodes 0-7, the same");
+}
+END_TEST
+
+START_TEST(a_topology_for_machines)
+{
+    json_t *all, *seat, *nic;
+
+    expect_status(0, "@ topo h100x8 --json");
+    all = json_loads(said, 0, NULL);
+    ck_assert_msg(all != NULL, "%s\nis not JSON:\n%s", last, said);
+    ck_assert_int_eq(figure(all, "ranks"), 64);
+    ck_assert_uint_eq(json_array_size(json_object_get(all, "nodes")), 8);
+    ck_assert_uint_eq(json_array_size(json_object_get(all, "seats")), 64);
+    ck_assert_uint_eq(json_array_size(json_object_get(all, "warnings")), 0);
+    seat = json_array_get(json_object_get(all, "seats"), 13);
+    ck_assert_int_eq(figure(seat, "node"), 1);
+    ck_assert_int_eq(figure(seat, "socket"), 1);
+    ck_assert_int_eq(figure(seat, "gpu"), 5);
+    ck_assert_int_eq(figure(seat, "nic"), 5);
+    nic = json_object_get(json_object_get(all, "levels"), "nic");
+    ck_assert_double_eq_tol(json_real_value(json_object_get(nic, "alpha")), 6e-6, 1e-12);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(nic, "bandwidth")), 50e9, 1);
+    seat = json_array_get(json_object_get(all, "between"), 0);
+    ck_assert(json_is_null(json_array_get(seat, 0)));
+    ck_assert_str_eq(json_string_value(json_array_get(seat, 7)), "link");
+    ck_assert_str_eq(json_string_value(json_array_get(seat, 8)), "nic");
+    json_decref(all);
+}
+END_TEST
+
+static const struct {
+    const char *arguments;
+    int circles, words; /* ranks drawn; "GPU" and "NIC" boxes, and sockets */
+} topologies[] = {
+    {"h100x8", 8, 8 + 8 + 2},          {"a100x4 -n 6", 6, 2 * (4 + 1 + 2)}, {"cpu2x32", 16, 1 + 2},
+    {"scale-uneven", 25, 2 * 25 + 8},  {"h100x8 -n 9", 9, 2 * (8 + 8 + 2)},
+};
+
+START_TEST(a_topology_as_a_picture)
+{
+    expect_status(0, "@ topo %s --svg -", topologies[_i].arguments);
+    ck_assert_msg(strncmp(said, "<svg ", 5) == 0 && well_formed(said), "%s\nis no picture:\n%.2000s", last, said);
+    expect_count("<circle ", topologies[_i].circles);
+    ck_assert_msg(count(">GPU") + count(">NIC ") + count(">socket ") == topologies[_i].words, "%s\n%d GPUs, %d NICs, %d sockets",
+                  last, count(">GPU"), count(">NIC "), count(">socket "));
+    expect_said(">the network<");
+    expect_count("c0392b", 0);
+}
+END_TEST
+
+/* A file of the user's: what it says is told, also where XML has its own use for a letter; what is wrong is refused. */
+START_TEST(a_topology_of_a_file)
+{
+    static const char *const text = "{\"about\": \"a <test> & more\", \"nodes\": [{\"count\": 1, \"sockets\": 1, \"cores\": 8, "
+                                    "\"gpus\": 0, \"nics\": 0, \"ranks\": 3}], \"speeds\": {\"host\": {\"alpha\": \"1us\", "
+                                    "\"bandwidth\": \"1GB/s\"}, \"nic\": {\"alpha\": \"1us\", \"bandwidth\": \"1GB/s\"}}}";
+
+    expect_status(0, "echo '%s' >%s/topo.json && @ topo %s/topo.json --svg %s/topo.svg && cat %s/topo.svg", text, scratch,
+                  scratch, scratch, scratch);
+    ck_assert_msg(well_formed(said), "%s\nis no picture:\n%.2000s", last, said);
+    expect_said(">a &lt;test&gt; &amp; more<");
+    expect_count("<circle ", 3);
+    expect_count(">the network<", 0);
+    expect_status(0, "@ topo %s/topo.json", scratch);
+    expect_said("  a <test> & more\n");
+    expect_status(1, "echo '%s,' >%s/topo.json; @ topo %s/topo.json", "{\n", scratch, scratch);
+    expect_said("/topo.json:");
+    expect_count("ranks on", 0);
+}
+END_TEST
+
 /* ---- errors ---- */
 
 static const struct {
@@ -384,6 +502,13 @@ static const struct {
     {"@ explain allreduce --type quux", 2, {"there is no type \"quux\"", "double"}},
     {"@ explain allreduce --op quux", 2, {"there is no op \"quux\"", "sum, prod"}},
     {"@ explain allreduce --op maxloc", 2, {"maxloc has no meaning for float"}},
+    {"@ topo no-such-topology", 1, {"tutti topo: no-such-topology: No such file", "h100x8"}},
+    {"@ topo h100x8 -n 65 --nodes 8", 1, {"65 ranks do not fit"}},
+    {"@ topo h100x8 a100x4", 2, {"wants one file; \"a100x4\" is one too many"}},
+    {"@ topo h100x8 --place anywhere", 1, {"there is no placement \"anywhere\"", "round-robin"}},
+    {"@ topo -n 4", 2, {"-n, --nodes and --place are for a FILE", "mpiexec"}},
+    {"@ topo h100x8 --svg - --json", 2, {"ask for one"}},
+    {"@ topo h100x8 --svg /no/such/directory/x.svg", 1, {"cannot write /no/such/directory/x.svg: No such file"}},
     {"TUTTI_ALLREDUCE=rign @ explain allreduce", 1, {"rign", "ring"}},
     {"@ help quux", 2, {"neither a command nor a collective", "allreduce", "explain"}},
     {"@ run", 2, {"there is no command"}},
@@ -408,6 +533,66 @@ START_TEST(errors_say_what_and_what_to_do)
                   errors[_i].status, said);
     for (int w = 0; w < 3 && errors[_i].words[w]; w++)
         expect_said(errors[_i].words[w]);
+}
+END_TEST
+
+/* ---- rules ---- */
+
+/* Writes a rules file into the scratch directory. */
+static void write_rules(const char *text)
+{
+    char name[64];
+    FILE *out;
+
+    snprintf(name, sizeof name, "%s/rules", scratch);
+    out = fopen(name, "w");
+    ck_assert_ptr_nonnull(out);
+    fputs(text, out);
+    fclose(out);
+}
+
+START_TEST(rules_are_told_line_by_line)
+{
+    write_rules("# mine\nallreduce -> ring\nallreduce bytes -16384 -> doubling\n");
+    expect_status(0, "@ rules %s/rules", scratch);
+    expect_said("rules: 2 rules\n    2  allreduce -> ring\n    3  allreduce bytes 0-16K -> doubling\n");
+    expect_said("only what the algorithm of line 2 cannot serve is left to it");
+    write_rules("allreduce -> tree\nallreduce bytes 8 -> doubling\n");
+    expect_status(1, "@ rules %s/rules", scratch);
+    expect_said("rules:2: line 2 can never be reached: line 1 before it takes all of its calls");
+    expect_status(2, "@ rules a b");
+    expect_said("\"b\" is one too many");
+}
+END_TEST
+
+/* What is shown as an example is a rules file. */
+START_TEST(the_grammar_is_a_rules_file)
+{
+    expect_status(0, "@ rules | tee %s/grammar", scratch);
+    expect_said("ranks_per_node");
+    expect_status(0, "@ rules %s/grammar", scratch);
+    expect_said("grammar: 3 rules");
+}
+END_TEST
+
+START_TEST(rules_and_pins_decide_and_are_named)
+{
+    write_rules("allreduce bytes 0-1M commutes no -> tree\nallreduce bytes 0-1M -> direct\nbcast -> chain/8K\n");
+    expect_status(0, "TUTTI_RULES=%s/rules @ explain allreduce --bytes 8", scratch);
+    expect_said("* direct");
+    expect_said("rules:2); TUTTI_ALLREDUCE=NAME pins another");
+    expect_status(0, "TUTTI_RULES=%s/rules @ explain allreduce --bytes 8 --non-commutative", scratch);
+    expect_said("* tree");
+    expect_status(0, "TUTTI_RULES=%s/rules @ explain allreduce --bytes 2M", scratch);
+    expect_said("(model: ");
+    expect_status(0, "TUTTI_RULES=%s/rules TUTTI_ALLREDUCE='ring:4;doubling:5-' @ explain allreduce --bytes 8", scratch);
+    expect_said("* would run (TUTTI_ALLREDUCE, 5-)");
+    expect_status(0, "TUTTI_RULES=%s/rules TUTTI_ALLREDUCE=ring @ explain allreduce --bytes 8 --non-commutative", scratch);
+    expect_said("rules:1; TUTTI_ALLREDUCE passed over, because ring is not feasible: it folds operands out of rank order");
+    expect_status(0, "TUTTI_RULES=%s/rules @ explain bcast -n 3 --bytes 64K", scratch);
+    expect_said("* chain                   9        8     64 KiB"); /* eight segments down two links */
+    expect_status(1, "TUTTI_RULES=%s/none @ explain bcast", scratch);
+    expect_said("/none cannot be read: No such file");
 }
 END_TEST
 
@@ -553,7 +738,22 @@ static TCase *explain_case(void)
     tcase_add_test(all, what_cannot_serve_says_why);
     tcase_add_test(all, reproducible_is_said);
     tcase_add_test(all, the_choice_is_marked_and_can_be_pinned);
+    tcase_add_test(all, rules_are_told_line_by_line);
+    tcase_add_test(all, the_grammar_is_a_rules_file);
+    tcase_add_test(all, rules_and_pins_decide_and_are_named);
     tcase_add_test(all, sizes_mean_what_people_mean);
+    return all;
+}
+
+static TCase *topo_case(void)
+{
+    TCase *all = tcase_create("topo");
+
+    tcase_add_test(all, a_topology_is_told_in_columns);
+    tcase_add_test(all, what_is_large_is_folded);
+    tcase_add_test(all, a_topology_for_machines);
+    tcase_add_loop_test(all, a_topology_as_a_picture, 0, N(topologies));
+    tcase_add_test(all, a_topology_of_a_file);
     return all;
 }
 
@@ -593,6 +793,7 @@ int main(void)
     }
     suite_add_tcase(suite, draw_case());
     suite_add_tcase(suite, explain_case());
+    suite_add_tcase(suite, topo_case());
     /* a sanitized library cannot be preloaded into programs that are not */
     if (!getenv("TEST_SANITIZED"))
         suite_add_tcase(suite, run_case());

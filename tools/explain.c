@@ -198,7 +198,7 @@ static struct figures count(const struct argp_state *state, const struct tt_alg 
     struct figures f = {.alg = alg, .why_not = tt_infeasible(alg, &a->shape)};
     struct tt_shape s = a->shape;
 
-    if (alg->segmented)
+    if (alg->segmented && alg->cost && !f.why_not)
         s.segment = choice->alg == alg ? choice->segment : tt_estimate(alg, &a->shape, a->net).segment;
     f.planned = alg->build && !f.why_not;
     if (f.planned && !(s.size <= ALL_RANKS ? count_all(&f, &s) : count_some(&f, &s)))

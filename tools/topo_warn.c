@@ -174,7 +174,7 @@ static void say_cut_off(const struct tool_site *site, int rank, char *text, size
     const struct tool_seen *s = seen_by(site, rank);
     char at[32];
 
-    snprintf(text, size, "the GPU of rank %d, at %s, reaches %d of the %d others directly (P2P is off): what goes between "
+    snprintf(text, size, "the GPU of rank %d, at %s, reaches %d of %d other GPUs directly (P2P is off): what goes between "
                          "them goes through memory of the host", rank, tool_gpu_at(at, sizeof at, &s->gpu),
              s->gpu.reached, s->gpu.peers);
 }

@@ -130,6 +130,11 @@ run_costs()
     passes 3 aware_shim.so costs direct
     TUTTI_MPI_CUDA=no
 }
+run_decisions()
+{
+    passes 3 "" decisions
+    passes 4 "" decisions
+}
 run_reproducible()
 {
     passes 7 "" reproducible
@@ -194,6 +199,85 @@ run_ends()
     says "all as it should be"
 }
 
+# together WORDS VARIABLE=VALUE VARIABLE=VALUE: MPI_Init of two ranks, each with its setting, must fail and say WORDS
+together()
+{
+    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env "$2" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" : \
+        -n 1 env "$3" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" >"$output" 2>&1 &&
+        fail "expected MPI_Init to fail with $2 on rank 0 and $3 on rank 1"
+    says "$1"
+}
+
+settings_of_rules()
+{
+    rules=$(mktemp -d)
+    echo 'allreduce bytes 0-16K -> doubling # and so on' >"$rules/a"
+    printf '# the same\n\nallreduce   bytes -16384 -> doubling\n' >"$rules/b"
+    echo 'allreduce bytes 0-8K -> doubling' >"$rules/c"
+    printf '\nallreduce byts 8 -> ring\n' >"$rules/d"
+    refuses "TUTTI_RULES=$rules/d" "TUTTI_RULES: $rules/d:2: byts is not a condition (did you mean bytes?)"
+    refuses "TUTTI_RULES=$rules/none" "$rules/none cannot be read"
+    together "TUTTI_RULES must be equal on all ranks: rank 1 has $rules/c" TUTTI_RULES="$rules/a" TUTTI_RULES="$rules/c"
+    together "rank 1: TUTTI_RULES: $rules/d:2: byts" TUTTI_RULES="$rules/a" TUTTI_RULES="$rules/d"
+    together "rank 1: TUTTI_ALLREDUCE=rign: rign is not" TUTTI_ALLREDUCE=ring TUTTI_ALLREDUCE=rign
+    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env TUTTI_RULES="$rules/a" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" : \
+        -n 1 env TUTTI_RULES="$rules/b" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" >"$output" 2>&1 ||
+        { cat "$output"; fail "two files that say the same must do"; }
+    export TUTTI_RULES="$rules/a" TUTTI_EXPLAIN=1
+    launch 2 "" nocuda
+    unset TUTTI_RULES TUTTI_EXPLAIN
+    says "MPI_Allreduce.*doubling ($rules/a:1)"
+    rm -r "$rules"
+}
+
+# topo RANKS [ARGUMENT...]: `tutti topo`, which is no program of the tests'
+topo()
+{
+    ranks=$1
+    shift
+    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n "$ranks" "$BUILD/tutti" topo "$@" >"$output" 2>&1
+    status=$?
+}
+
+run_topology()
+{
+    passes 4 "" topology linked
+    export TUTTI_SIM_LINKS=pcie
+    passes 3 "" topology apart
+    cat >"$output.json" <<'EOT'
+{"about": "two nodes", "nodes": [{"count": 2, "sockets": 2, "cores": 8, "gpus": 2, "nics": 1, "links": "nvlink", "ranks": 2}],
+ "place": "round-robin", "speeds": {"gpu": {"alpha": "2us", "bandwidth": "400GB/s"}, "link": {"alpha": "3us", "bandwidth":
+ "100GB/s"}, "host": {"alpha": "1us", "bandwidth": "8GB/s"}, "nic": {"alpha": "3us", "bandwidth": "12GB/s"}}}
+EOT
+    export TUTTI_TOPO="$output.json" TUTTI_LOG=debug
+    launch 4 "" topology told
+    [ $status -eq 0 ] || fail "topology told: exit status $status"
+    says "topology of 4 ranks on 2 nodes, 2 of them with NVLink, as TUTTI_TOPO says, .* 0.0.0.0 1.0.0.0 0.1.1.0 1.1.1.0\$"
+    unset TUTTI_LOG
+    topo 4
+    says "^4 ranks on 2 nodes, as TUTTI_TOPO=.* says"
+    says "node 1: ranks 1,3"
+    unset TUTTI_TOPO
+    export TUTTI_SIM_LINKS=none
+    topo 3
+    [ $status -eq 0 ] || fail "tutti topo: exit status $status"
+    says "^3 ranks on 1 node, as found; .*SIMULATED"
+    says "  r0     X     host  gpu "
+    says "^warning: ranks 0-2: on GPUs that cannot reach each other"
+    unset TUTTI_SIM_LINKS
+    topo 2 --json
+    says '"between": \['
+    says '"link"'
+    topo 2 --no-such-option
+    [ $status -ne 0 ] || fail "tutti topo --no-such-option: exit status 0"
+    [ "$(grep -c unrecognized "$output")" -eq 1 ] || { cat "$output"; fail "a wrong option must be said once"; }
+    # two ranks that take the same of two GPUs
+    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env CUDA_VISIBLE_DEVICES=0,1 "$BUILD/tutti" topo : \
+        -n 1 env CUDA_VISIBLE_DEVICES=1,0 "$BUILD/tutti" topo >"$output" 2>&1
+    says "^warning: ranks 0-1: share a GPU while others are idle: ranks 0 and 1 are on one GPU, while 1 of the 2"
+    rm -f "$output.json"
+}
+
 run_settings()
 {
     echo "settings: errors at MPI_Init, not hangs later"
@@ -209,6 +293,8 @@ run_settings()
         -n 1 env TUTTI_ALLREDUCE=tree LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" >"$output" 2>&1 &&
         fail "expected MPI_Init to fail where TUTTI_ALLREDUCE differs between ranks"
     says "TUTTI_ALLREDUCE must be equal on all ranks"
+    refuses "TUTTI_ALLREDUCE=tree:0-4K;ring:2K-3K" "pin 2 can never be reached"
+    settings_of_rules
     export TUTTI=off
     launch 2 "" nocuda
     unset TUTTI
@@ -271,7 +357,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings nocuda ends fortran errors faults costs reproducible user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings topology nocuda ends fortran errors faults costs decisions reproducible user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours collectives}; do
     "run_$name"
 done

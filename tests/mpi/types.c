@@ -551,26 +551,41 @@ static void try_null_types(enum memory memory)
 
 /* ---- intercommunicators ---- */
 
-static void try_inter(enum memory memory, MPI_Comm inter, int far_root)
+static void try_inter_allreduce(enum memory memory, MPI_Comm inter)
 {
     struct region *send = &regions[memory][0], *recv = &regions[memory][1];
     const int half = test_size / 2;
-    const bool first = test_rank < half;
-    const double mine = test_rank + 1, none = -1, want = first ? test_size : half;
+    const double mine = test_rank + 1, none = -1, want = test_rank < half ? test_size : half;
     double got;
-    int error;
 
     test_now("allreduce on an intercommunicator, %s memory", memory_names[memory]);
     region_set(send, 0, &mine, sizeof mine);
     region_set(recv, 0, &none, sizeof none);
-    error = MPI_Allreduce(send->at, recv->at, 1, MPI_DOUBLE, MPI_MAX, inter);
-    test_success(error);
+    test_success(MPI_Allreduce(send->at, recv->at, 1, MPI_DOUBLE, MPI_MAX, inter));
     region_get(recv, &got);
     test_check(got == want, "expected the other group's %g, got %g", want, got);
-    test_now("bcast on an intercommunicator, %s memory", memory_names[memory]);
-    test_success(MPI_Bcast(recv->at, 1, MPI_DOUBLE, far_root, inter));
-    region_get(recv, &got);
-    test_check(got == (first ? want : test_size), "the root's %g was expected, got %g", (double)test_size, got);
+}
+
+/* From a rank of the first group. */
+static void try_inter_bcast(enum memory memory, MPI_Comm inter, int root)
+{
+    struct region *r = &regions[memory][1];
+    const bool first = test_rank < test_size / 2;
+    const double mine = test_rank + 1, want = first ? mine : root + 1;
+    double got;
+
+    test_now("bcast on an intercommunicator from rank %d, %s memory", root, memory_names[memory]);
+    region_set(r, 0, &mine, sizeof mine);
+    test_success(MPI_Bcast(r->at, 1, MPI_DOUBLE, !first ? root : test_rank == root ? MPI_ROOT : MPI_PROC_NULL, inter));
+    region_get(r, &got);
+    test_check(got == want, "expected %g, got %g", want, got);
+}
+
+static void try_inter(enum memory memory, MPI_Comm inter)
+{
+    try_inter_allreduce(memory, inter);
+    for (int root = 0; root < test_size / 2; root++)
+        try_inter_bcast(memory, inter, root);
 }
 
 static void try_intercommunicators(void)
@@ -584,9 +599,9 @@ static void try_intercommunicators(void)
     PMPI_Comm_split(MPI_COMM_WORLD, first, test_rank, &part);
     PMPI_Intercomm_create(part, 0, MPI_COMM_WORLD, first ? half : 0, 9, &inter);
     PMPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
-    try_inter(HOST, inter, first ? (test_rank == 0 ? MPI_ROOT : MPI_PROC_NULL) : 0);
+    try_inter(HOST, inter);
     if (test_gpus > 0)
-        try_inter(DEVICE, inter, first ? (test_rank == 0 ? MPI_ROOT : MPI_PROC_NULL) : 0);
+        try_inter(DEVICE, inter);
     test_now("a barrier on an intercommunicator");
     test_success(MPI_Barrier(inter));
     MPI_Comm_free(&inter);

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two-level allgather: each rank sends its block to its counterpart on every other node, and to all ranks of its own;
+ * then hands on to the ranks of its node what came from the others. Each block crosses the network once per node, over
+ * as many NICs as there are ranks on a node; blocks are cut into segments that follow each other closely (levels.h), so
+ * that both levels work at the same time. The choice for long blocks on several nodes. With N nodes of L ranks, n all
+ * blocks together and m segments: alpha across + alpha within + max((N-1)/N n/L beta across, (L-1)/L n beta within)
+ * + (1/m) of the lesser. Best when a segment takes about as long as a message's alpha, but no fewer than 4 of them. */
+#include "algos/levels.h"
+
+enum { ACROSS, WITHIN, STAGES };
+
+struct work {
+    const struct tt_shape *s;
+    struct tt_levels at;
+    struct tt_pipeline pipe;
+};
+
+/* Those parts of a rank's block. */
+struct piece {
+    int64_t at, n;
+};
+
+static struct piece piece_of(const struct work *w, int rank, const struct tt_segment *g)
+{
+    const int64_t block = tt_block(w->s, rank), at = tt_cut(block, w->pipe.parts, g->from);
+
+    return (struct piece){at, tt_cut(block, w->pipe.parts, g->to) - at};
+}
+
+static void send_piece(struct tt_plan *p, const struct work *w, int peer, int rank, const struct tt_segment *g)
+{
+    const struct piece x = piece_of(w, rank, g);
+
+    tt_send(p, peer, tt_at(RECV, tt_offset(w->s, rank) + x.at), x.n);
+}
+
+static void recv_piece(struct tt_plan *p, const struct work *w, int peer, int rank, const struct tt_segment *g)
+{
+    const struct piece x = piece_of(w, rank, g);
+
+    tt_recv(p, peer, tt_at(RECV, tt_offset(w->s, rank) + x.at), x.n);
+}
+
+/* This rank's own piece to one rank of each other node and all of its own, and from them theirs. */
+static void show(struct tt_plan *p, const struct work *w, const struct tt_segment *g)
+{
+    const struct tt_levels *at = &w->at;
+    const struct piece own = piece_of(w, tt_rank(p), g);
+    const struct tt_loc src = tt_at(SEND, own.at);
+
+    tt_copy(p, tt_at(RECV, tt_offset(w->s, tt_rank(p)) + own.at), src, own.n);
+    for (int k = 1; k < at->nodes->n; k++) {
+        const int source = tt_mod(at->node - k, at->nodes->n);
+
+        tt_send(p, at->rail[tt_mod(at->node + k, at->nodes->n)], src, own.n);
+        for (int i = 0, rank; (rank = tt_counted_on(at, source, at->local, i)) >= 0; i++)
+            recv_piece(p, w, rank, rank, g);
+    }
+    for (int k = 1; k < at->here; k++) {
+        const int source = tt_rank_at(at, at->node, tt_mod(at->local - k, at->here));
+
+        tt_send(p, tt_rank_at(at, at->node, tt_mod(at->local + k, at->here)), src, own.n);
+        recv_piece(p, w, source, source, g);
+    }
+}
+
+/* What this rank had from other nodes to another of its node, or what that one had. */
+static void hand_on(struct tt_plan *p, const struct work *w, int holder, int peer, const struct tt_segment *g)
+{
+    const struct tt_levels *at = &w->at;
+
+    for (int k = 1; k < at->nodes->n; k++) {
+        const int node = tt_mod(at->node + k, at->nodes->n);
+
+        for (int i = 0, rank; (rank = tt_counted_on(at, node, holder, i)) >= 0; i++)
+            (holder == at->local ? send_piece : recv_piece)(p, w, peer, rank, g);
+    }
+}
+
+static void post(struct tt_plan *p, void *with, int stage, const struct tt_segment *g)
+{
+    const struct work *w = with;
+    const struct tt_levels *at = &w->at;
+
+    if (stage == ACROSS) {
+        show(p, w, g);
+        return;
+    }
+    for (int k = 1; k < at->here; k++) {
+        const int next = tt_mod(at->local + k, at->here), last = tt_mod(at->local - k, at->here);
+
+        hand_on(p, w, at->local, tt_rank_at(at, at->node, next), g);
+        hand_on(p, w, last, tt_rank_at(at, at->node, last), g);
+    }
+}
+
+int tt_allgather_two_level(struct tt_plan *p, const struct tt_shape *s)
+{
+    struct work w = {.s = s, .pipe = tt_pipeline_plan(s, tt_longest(s), TT_MAX_LANES)};
+    const int error = tt_levels_find(&w.at, p, s);
+
+    if (error)
+        return error;
+    for (int lane = 0; lane < w.pipe.lanes; lane++) {
+        if (lane > 0)
+            tt_lane(p);
+        tt_pipeline_run(p, &w.pipe, lane, STAGES, post, NULL, &w);
+    }
+    tt_levels_end(&w.at);
+    return 0;
+}
+
+TT_ALGORITHM(allgather, two_level,
+             .summary = "blocks across on every rail, then within, pipelined: alpha across + alpha within "
+                        "+ max((N-1)/N n/L beta across, n beta within)",
+             .needs = TT_TWO_LEVELS,
+             .segmented = true,
+             .build = tt_allgather_two_level);

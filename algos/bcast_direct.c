@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Direct bcast: the root sends each other rank a part of the vector, and keeps none; they pass their parts on to each
+ * other, all at once. Two rounds whatever p is, and nobody sends or receives more than one vector: the choice where
+ * every pair has a link of its own and messages are cheap. 2 alpha where messages to different ranks start together,
+ * 2(p-1) alpha where they start one by one, + n beta + (p-2)/(p-1) n beta. */
+#include "algos/levels.h"
+
+/* Part i is for the i-th rank behind the root. */
+static void scatter(struct tt_plan *p, int64_t n, int root)
+{
+    const int size = tt_size(p), others = size - 1;
+    const bool at_root = tt_rank(p) == root;
+
+    for (int i = 0; i < others; i++) {
+        const int64_t at = tt_cut(n, others, i), length = tt_cut(n, others, i + 1) - at;
+        const int rank = tt_mod(root + 1 + i, size);
+
+        if (at_root)
+            tt_send(p, rank, tt_at(RECV, at), length);
+        else if (rank == tt_rank(p))
+            tt_recv(p, root, tt_at(RECV, at), length);
+    }
+}
+
+static int build(struct tt_plan *p, const struct tt_shape *s)
+{
+    scatter(p, s->count, s->root);
+    tt_fence(p);
+    if (!tt_enter_others(p, s->root))
+        return 0;
+    tt_hand_out(p, tt_at(RECV, 0), s->count, tt_size(p), -1);
+    tt_leave(p);
+    return 0;
+}
+
+TT_ALGORITHM(bcast, direct,
+             .summary = "a part to each, who send them to each other: 2 rounds of p-1 messages, 2 n beta",
+             .build = build);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two-level bcast: of each segment of the vector, the root hands the slices to the ranks of its node that are on a rail,
+ * and pieces of its own slice, if it has one, to all ranks of its node. Each rank on a rail sends its slice to the others
+ * on it, a piece of it to each, and keeps none; they pass the pieces on to each other; and each node's ranks hand their
+ * slices to each other, which on the root's node need not wait for the network. So each byte enters a node once, leaves
+ * the root's node once, on all rails at once, and the root itself little more than once; and segments follow
+ * each other closely (levels.h), so that all of this goes on at the same time. The choice for long vectors on several
+ * nodes. With N nodes of L ranks, R rails and m segments: 2 alpha within + 2 alpha across
+ * + max(n/R beta across, n beta within) + (1/m) of the lesser and of the second way across.
+ * Best when a segment takes about as long as a message's alpha, but no fewer than 4 of them. */
+#include "algos/levels.h"
+
+enum { TO_RAILS, LEAVE, PASS_ON, WITHIN_OUT, STAGES };
+
+struct work {
+    int64_t n;
+    struct tt_levels at;
+    struct tt_pipeline pipe;
+    int root, home, place; /* its node, and its place there */
+};
+
+/* A segment, and this rank's slice of it. */
+struct segment {
+    struct tt_loc at, slice;
+    int64_t n, length;
+};
+
+static int64_t slice_at(const struct work *w, const struct segment *g, int rail)
+{
+    return g->at.at + tt_cut(g->n, w->at.rails, rail);
+}
+
+static struct segment segment_of(const struct work *w, const struct tt_segment *parts)
+{
+    const int64_t at = tt_cut(w->n, w->pipe.parts, parts->from);
+    struct segment g = {.at = tt_at(RECV, at), .n = tt_cut(w->n, w->pipe.parts, parts->to) - at};
+
+    g.slice = tt_at(RECV, slice_at(w, &g, w->at.local));
+    g.length = tt_on_rail(&w->at) ? slice_at(w, &g, w->at.local + 1) - g.slice.at : 0;
+    return g;
+}
+
+/* The root's own slice; none if it is on no rail. */
+static struct tt_loc root_slice(const struct work *w, const struct segment *g, int64_t *n)
+{
+    const int64_t at = slice_at(w, g, w->place);
+
+    *n = w->place < w->at.rails ? slice_at(w, g, w->place + 1) - at : 0;
+    return tt_at(RECV, at);
+}
+
+/* On the root's node. Piece i of its own slice is for the i-th rank behind it. */
+static void to_rails(struct tt_plan *p, const struct work *w, const struct segment *g)
+{
+    const struct tt_levels *at = &w->at;
+    const int others = at->here - 1;
+    int64_t n;
+    const struct tt_loc own = root_slice(w, g, &n);
+
+    for (int i = 0; i < others; i++) {
+        const int place = tt_mod(w->place + 1 + i, at->here);
+        const struct tt_loc piece = tt_plus(own, tt_cut(n, others, i)), slice = tt_at(RECV, slice_at(w, g, place));
+        const int64_t of_piece = tt_cut(n, others, i + 1) - tt_cut(n, others, i);
+        const int64_t of_slice = place < at->rails ? slice_at(w, g, place + 1) - slice.at : 0;
+
+        if (at->local == w->place) {
+            tt_send(p, tt_rank_at(at, at->node, place), slice, of_slice);
+            tt_send(p, tt_rank_at(at, at->node, place), piece, of_piece);
+        } else if (at->local == place) {
+            tt_recv(p, w->root, slice, of_slice);
+            tt_recv(p, w->root, piece, of_piece);
+        }
+    }
+}
+
+/* Piece i of the slice is for the i-th node behind the root's. */
+static void leave(struct tt_plan *p, const struct work *w, const struct segment *g)
+{
+    const int others = w->at.nodes->n - 1, mine = tt_mod(w->at.node - w->home - 1, others + 1);
+
+    if (w->at.node != w->home)
+        tt_recv(p, w->at.rail[w->home], tt_plus(g->slice, tt_cut(g->length, others, mine)),
+                tt_cut(g->length, others, mine + 1) - tt_cut(g->length, others, mine));
+    for (int i = 0; w->at.node == w->home && i < others; i++)
+        tt_send(p, w->at.rail[w->home + 1 + i], tt_plus(g->slice, tt_cut(g->length, others, i)),
+                tt_cut(g->length, others, i + 1) - tt_cut(g->length, others, i));
+}
+
+static void hand_out(struct tt_plan *p, const struct work *w, const struct segment *g)
+{
+    const bool at_home = w->at.node == w->home;
+    int64_t n;
+    const struct tt_loc of_root = root_slice(w, g, &n);
+
+    tt_enter_node(p, &w->at);
+    tt_hand_out(p, g->at, g->n, w->at.rails, at_home ? w->place : -1);
+    if (at_home && tt_enter_others(p, w->place)) {
+        tt_hand_out(p, of_root, n, tt_size(p), -1);
+        tt_leave(p);
+    }
+    tt_leave(p);
+}
+
+static void post(struct tt_plan *p, void *with, int stage, const struct tt_segment *parts)
+{
+    const struct work *w = with;
+    const struct segment g = segment_of(w, parts);
+    const bool at_home = w->at.node == w->home;
+
+    if (stage == TO_RAILS && at_home)
+        to_rails(p, w, &g);
+    if (stage == LEAVE && tt_on_rail(&w->at))
+        leave(p, w, &g);
+    if (stage == PASS_ON && tt_enter_rail_without(p, &w->at, w->home)) {
+        tt_hand_out(p, g.slice, g.length, tt_size(p), -1);
+        tt_leave(p);
+    }
+    if (stage == (at_home ? LEAVE : WITHIN_OUT))
+        hand_out(p, w, &g);
+}
+
+static int build(struct tt_plan *p, const struct tt_shape *s)
+{
+    struct work w = {.n = s->count, .pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES), .root = s->root};
+    const int error = tt_levels_find(&w.at, p, s);
+
+    if (error)
+        return error;
+    w.home = s->nodes->of[s->root];
+    w.place = tt_level_place(&w.at, s->root);
+    for (int lane = 0; lane < w.pipe.lanes; lane++) {
+        if (lane > 0)
+            tt_lane(p);
+        tt_pipeline_run(p, &w.pipe, lane, STAGES, post, NULL, &w);
+    }
+    tt_levels_end(&w.at);
+    return 0;
+}
+
+TT_ALGORITHM(bcast, two_level,
+             .summary = "slices to the node's rails, pieces across, passed on, within, pipelined: 2 alpha within + 2 "
+                        "alpha across + max(n/R beta across, n beta within)",
+             .needs = TT_TWO_LEVELS,
+             .segmented = true,
+             .build = build);

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pieces of levels.h. */
+#include "algos/levels.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- where this rank is ---- */
+
+/* Of who has a place of node `from`, on another. */
+static int counterpart(const struct tt_levels *at, int place, int from, int node)
+{
+    const int ranks = tt_on_node(at, node);
+
+    return tt_rank_at(at, node, (place + place / ranks * from) % ranks);
+}
+
+int tt_levels_find(struct tt_levels *at, const struct tt_plan *p, const struct tt_shape *s)
+{
+    const struct tt_nodes *nodes = s->nodes;
+
+    *at = (struct tt_levels){.nodes = nodes, .node = nodes->of[tt_rank(p)], .rails = s->size};
+    at->rail = malloc(2 * (size_t)nodes->n * sizeof *at->rail);
+    if (!at->rail)
+        return ENOMEM;
+    at->here = tt_on_node(at, at->node);
+    at->local = tt_level_place(at, tt_rank(p));
+    for (int i = 0; i < nodes->n; i++) {
+        at->rails = tt_on_node(at, i) < at->rails ? tt_on_node(at, i) : at->rails;
+        at->rail[i] = at->rail[i + nodes->n] = counterpart(at, at->local, at->node, i);
+    }
+    return 0;
+}
+
+void tt_levels_end(struct tt_levels *at)
+{
+    free(at->rail);
+}
+
+int tt_on_node(const struct tt_levels *at, int node)
+{
+    return at->nodes->first[node + 1] - at->nodes->first[node];
+}
+
+int tt_rank_at(const struct tt_levels *at, int node, int place)
+{
+    return at->nodes->ranks[at->nodes->first[node] + place];
+}
+
+int tt_level_place(const struct tt_levels *at, int rank)
+{
+    int place = 0;
+
+    while (tt_rank_at(at, at->nodes->of[rank], place) != rank)
+        place++;
+    return place;
+}
+
+int tt_counterpart_of(const struct tt_levels *at, int rank, int node)
+{
+    return counterpart(at, tt_level_place(at, rank), at->nodes->of[rank], node);
+}
+
+int tt_counted_on(const struct tt_levels *at, int node, int place, int i)
+{
+    const int theirs = i * at->here + tt_mod(place - i * node, at->here);
+
+    return theirs < tt_on_node(at, node) ? tt_rank_at(at, node, theirs) : -1;
+}
+
+void tt_enter_node(struct tt_plan *p, const struct tt_levels *at)
+{
+    tt_enter(p, &(struct tt_scope){at->nodes->ranks + at->nodes->first[at->node], at->here, tt_at(SEND, 0),
+                                   tt_at(RECV, 0)});
+}
+
+bool tt_enter_rail(struct tt_plan *p, const struct tt_levels *at)
+{
+    return tt_on_rail(at) && tt_enter(p, &(struct tt_scope){at->rail, at->nodes->n, tt_at(SEND, 0), tt_at(RECV, 0)});
+}
+
+bool tt_enter_rail_without(struct tt_plan *p, const struct tt_levels *at, int node)
+{
+    return tt_on_rail(at) && tt_enter(p, &(struct tt_scope){at->rail + node + 1, at->nodes->n - 1, tt_at(SEND, 0),
+                                                            tt_at(RECV, 0)});
+}
+
+/* ---- everybody meets everybody ---- */
+
+static int64_t length(int64_t n, int owners, int i)
+{
+    return i < owners ? tt_cut(n, owners, i + 1) - tt_cut(n, owners, i) : 0;
+}
+
+struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, int without,
+                              struct tt_loc arrived)
+{
+    const int size = tt_size(p), rank = tt_rank(p);
+    const struct tt_operands o = {rank, size, tt_plus(src, tt_cut(n, owners, rank)), arrived, length(n, owners, rank)};
+
+    for (int k = 1; k < size; k++) {
+        const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
+
+        if (to != without)
+            tt_send(p, to, tt_plus(src, tt_cut(n, owners, to)), length(n, owners, to));
+        if (rank != without)
+            tt_recv(p, from, tt_operand_of(&o, from), o.n);
+    }
+    return o;
+}
+
+void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, int aside)
+{
+    const int size = tt_size(p), rank = tt_rank(p);
+
+    for (int k = 1; rank != aside && k < size; k++) {
+        const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
+
+        if (to != aside)
+            tt_send(p, to, tt_plus(base, tt_cut(n, owners, rank)), length(n, owners, rank));
+        if (from != aside)
+            tt_recv(p, from, tt_plus(base, tt_cut(n, owners, from)), length(n, owners, from));
+    }
+}
+
+struct tt_operands tt_show_all(struct tt_plan *p, struct tt_loc src, int64_t n, struct tt_loc arrived)
+{
+    const int size = tt_size(p), rank = tt_rank(p);
+    const struct tt_operands o = {rank, size, src, arrived, n};
+
+    for (int k = 1; k < size; k++) {
+        const int from = tt_mod(rank - k, size);
+
+        tt_send(p, tt_mod(rank + k, size), src, n);
+        tt_recv(p, from, tt_operand_of(&o, from), n);
+    }
+    return o;
+}
+
+/* ---- a node meets all others ---- */
+
+struct tt_operands tt_show_nodes(struct tt_plan *p, const struct tt_levels *at, struct tt_loc src, int64_t n,
+                                 struct tt_loc arrived)
+{
+    const int nodes = at->nodes->n;
+    const struct tt_operands o = {at->node, nodes, src, arrived, n};
+
+    for (int k = 1; k < nodes; k++) {
+        const int to = tt_mod(at->node + k, nodes), from = tt_mod(at->node - k, nodes);
+
+        for (int i = 0, rank; (rank = tt_counted_on(at, to, at->local, i)) >= 0; i++)
+            tt_send(p, rank, src, n);
+        tt_recv(p, at->rail[from], tt_operand_of(&o, from), n);
+    }
+    return o;
+}
+
+/* ---- the pipeline ----
+ * Lanes that began alike would stay in step: all within nodes, then all across. So the first segments of the lanes are
+ * one part long, two parts, and so on up to as many parts as there are lanes, which is how long all others are. */
+
+enum { MOST_SEGMENTS = 64 };
+
+struct tt_pipeline tt_pipeline_plan(const struct tt_shape *s, int64_t n, int most_lanes)
+{
+    const int64_t wanted = n / s->segment + (n % s->segment > 0);
+    const int segments = wanted < 1 ? 1 : wanted > MOST_SEGMENTS ? MOST_SEGMENTS : (int)wanted;
+    const int lanes = segments < most_lanes ? segments : most_lanes, more = (segments - 1) / lanes;
+
+    return (struct tt_pipeline){lanes, more + 1, lanes * lanes * more + lanes * (lanes + 1) / 2};
+}
+
+int64_t tt_pipeline_most(const struct tt_pipeline *pipe, int64_t n)
+{
+    const int64_t most = pipe->lanes * (n / pipe->parts + 1);
+
+    return most < n ? most : n;
+}
+
+/* The first part of segment k of a lane. */
+static int segment_at(const struct tt_pipeline *pipe, int lane, int k)
+{
+    const int before = lane * pipe->lanes * (pipe->segments - 1) + lane * (lane + 1) / 2;
+
+    return before + (k > 0 ? lane + 1 + (k - 1) * pipe->lanes : 0);
+}
+
+/* Half of round t: what each stage has to do in it. */
+static void do_stages(struct tt_plan *p, const struct tt_pipeline *pipe, int lane, int stages, int t, tt_stage_fn *work,
+                      void *with)
+{
+    for (int stage = 0; work && stage < stages; stage++) {
+        const int k = t - stage;
+        const struct tt_segment g = {k, segment_at(pipe, lane, k), segment_at(pipe, lane, k + 1)};
+
+        if (k >= 0 && k < pipe->segments)
+            work(p, with, stage, &g);
+    }
+    tt_fence(p);
+}
+
+void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane, int stages, tt_stage_fn *post,
+                     tt_stage_fn *settle, void *with)
+{
+    for (int t = 0; t < pipe->segments + stages - 1; t++) {
+        do_stages(p, pipe, lane, stages, t, post, with);
+        do_stages(p, pipe, lane, stages, t, settle, with);
+    }
+}

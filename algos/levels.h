@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What two-level algorithms are made of: this rank's place among nodes, exchanges in which everybody meets everybody,
+ * in the scope in force, and the pipeline that keeps both levels at work at once. */
+#ifndef TT_LEVELS_H
+#define TT_LEVELS_H
+
+#include "algos/pieces.h"
+
+/* ---- where this rank is ---- */
+struct tt_levels {
+    const struct tt_nodes *nodes;
+    int node, local; /* this rank's node, and its place on it */
+    int here;        /* ranks on this node */
+    int rails;       /* ranks on the smallest node: rail j is the j-th ranks of all nodes */
+    int *rail;       /* this rank's counterparts on all nodes, twice over: its rail, if local < rails */
+};
+int tt_levels_find(struct tt_levels *at, const struct tt_plan *p, const struct tt_shape *s); /* 0 or ENOMEM */
+void tt_levels_end(struct tt_levels *at);
+
+/* Ranks on a node; and the rank in a place of it. */
+int tt_on_node(const struct tt_levels *at, int node);
+int tt_rank_at(const struct tt_levels *at, int node, int place);
+
+/* The counterpart of a rank on another node is who has its place there; where that node has fewer ranks, they take
+ * turns, those from each node beginning elsewhere. Of the ranks on `node` whose counterpart on this one is who has that
+ * place, number i; -1 after the last. */
+int tt_counted_on(const struct tt_levels *at, int node, int place, int i);
+int tt_counterpart_of(const struct tt_levels *at, int rank, int node);
+
+/* Where a rank is; and whether this one is on a rail. */
+int tt_level_place(const struct tt_levels *at, int rank);
+static inline bool tt_on_rail(const struct tt_levels *at)
+{
+    return at->local < at->rails;
+}
+
+/* Scopes of the ranks of this node; of this rank's rail; and of the rail without a node, beginning behind that. False,
+ * and nothing entered, if this rank is none of them. */
+void tt_enter_node(struct tt_plan *p, const struct tt_levels *at);
+bool tt_enter_rail(struct tt_plan *p, const struct tt_levels *at);
+bool tt_enter_rail_without(struct tt_plan *p, const struct tt_levels *at, int node);
+
+/* ---- everybody meets everybody, in the scope in force ----
+ * Messages only: the caller fences. */
+
+/* All n elements of every rank, from src, to all others. What reaches this one goes to arrived, which has room for size
+ * - 1 times n; the operands are its own and these. */
+struct tt_operands tt_show_all(struct tt_plan *p, struct tt_loc src, int64_t n, struct tt_loc arrived);
+
+/* n elements are cut into `owners` balanced parts; part i is that of rank i. */
+
+/* Every rank's part i, from src, to rank i; but one of them (or -1) is handed none. What reaches this one goes to arrived,
+ * which has room for size - 1 parts; the operands are its own part and these. */
+struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, int without,
+                              struct tt_loc arrived);
+
+/* Part i, in its place from base on, from rank i to all others; but one of them (or -1) stands aside. */
+void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, int aside);
+
+/* ---- a node meets all others ----
+ * Each rank has n elements of src sent by its counterparts on all other nodes: so each node sends them to every other as
+ * often as that has ranks, all sharing in it. What arrives goes to arrived, which has room for N - 1 times n; the
+ * operands are this node's own and these. */
+struct tt_operands tt_show_nodes(struct tt_plan *p, const struct tt_levels *at, struct tt_loc src, int64_t n,
+                                 struct tt_loc arrived);
+
+/* ---- the pipeline ----
+ * All vectors or blocks of a call are cut alike: dealt to lanes in stretches, of which each lane cuts its own into
+ * segments that go through the stages one behind the other. In one round segment k is in stage 0, segment k-1 in stage 1,
+ * and so on. So all levels are at work at once, and while one lane waits for the first byte of a message the others move
+ * theirs. */
+struct tt_pipeline {
+    int lanes, segments; /* of each lane */
+    int parts;           /* that vectors are measured in: tt_cut(n, parts, i) is where part i of n elements begins */
+};
+
+/* For vectors of up to n elements in segments of about s->segment, but no more than 64 of these; of so many lanes. */
+struct tt_pipeline tt_pipeline_plan(const struct tt_shape *s, int64_t n, int most_lanes);
+
+/* No segment has more of n elements. */
+int64_t tt_pipeline_most(const struct tt_pipeline *pipe, int64_t n);
+
+/* The number of a segment in its lane, and its parts: from .. to - 1. */
+struct tt_segment {
+    int number, from, to;
+};
+
+/* What a stage does to a segment. */
+typedef void tt_stage_fn(struct tt_plan *p, void *with, int stage, const struct tt_segment *g);
+
+/* One lane of it. In every round each stage posts messages for its segment, and settles what they brought once all have
+ * arrived: it may fence. settle may be NULL. */
+void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane, int stages, tt_stage_fn *post,
+                     tt_stage_fn *settle, void *with);
+
+/* ---- an algorithm that serves blocks of equal and of different length alike; in the file of that name ---- */
+int tt_allgather_two_level(struct tt_plan *p, const struct tt_shape *s);
+
+#endif
