@@ -9,7 +9,8 @@
 enum { FEWEST = 3, ENOUGH = 5, MOST_CALLS = 200 }; /* turns: whatever the budget says; where all is clear */
 static const double batch_seconds = 1e-2; /* to aim at: well above what changing the candidate costs */
 static const double fine = 0.015;         /* noise, of the figure itself, below which nothing more is asked */
-static const double hopeless = 1.5;       /* times the best */
+static const double hopeless = 1.5;       /* times the best, and more than noise */
+static const double far_off = 3;          /* times the best: enough, where time is short */
 static const double reserve = 0.25;       /* of the budget, for the last grid, whose sizes nobody knows beforehand */
 
 /* ---- one point ---- */
@@ -92,6 +93,13 @@ static void give_up_hopeless(const struct tt_point *point, struct series *series
         series[i].out |= point->of[i].is.seconds - point->of[i].is.noise > hopeless * (best->seconds + best->noise);
 }
 
+/* The same before there is any noise to speak of. */
+static void give_up_far_off(const struct tt_point *point, struct series *series)
+{
+    for (int i = 0; i < point->n; i++)
+        series[i].out |= point->of[i].is.seconds > far_off * tt_point_best(point)->is.seconds;
+}
+
 bool tt_tune_point(struct tt_bench *bench, struct tt_point *point, double until)
 {
     struct series series[TT_MOST_CANDIDATES];
@@ -99,15 +107,18 @@ bool tt_tune_point(struct tt_bench *bench, struct tt_point *point, double until)
     if (!warm_up(bench, point, series))
         return false;
     for (int round = 0; round < TT_MOST_SAMPLES; round++) {
+        bool late;
+
         if (!turn(bench, point, series, round))
             return false;
         sum_up(point, series);
-        if (round + 1 >= ENOUGH && is_clear(point, series))
-            break;
-        if (round + 1 >= FEWEST && bench->now(bench) > until)
+        late = bench->now(bench) > until;
+        if ((round + 1 >= ENOUGH && is_clear(point, series)) || (round + 1 >= FEWEST && late))
             break;
         if (round + 1 >= FEWEST)
             give_up_hopeless(point, series);
+        else if (late)
+            give_up_far_off(point, series);
     }
     point->whole = true;
     return true;

@@ -233,6 +233,17 @@ static int remark(FILE *out, const struct tt_points *points, const struct tt_poi
     return n;
 }
 
+/* How far the last measured size is to be believed: without end if it is the largest that was asked for; where measuring
+ * was cut short, no further than to its double. */
+static int64_t believed(const struct tt_tuning *t, const struct tt_point *last)
+{
+    int k = 0;
+
+    while (tt_tune_size(t, last->coll, k + 1) >= 0)
+        k++;
+    return last->bytes >= tt_tune_size(t, last->coll, k) ? INT64_MAX : 2 * last->bytes;
+}
+
 static bool same_choice(const struct tt_candidate *a, const struct tt_candidate *b)
 {
     return a->alg == b->alg && a->segment == b->segment;
@@ -245,9 +256,9 @@ static int write_rule(FILE *out, const struct tt_tuning *t, const struct tt_poin
     const struct tt_point *point = &points->at[i];
     const struct tt_candidate *chosen = *choice, *next = NULL;
     int end = i + 1;
-    int64_t to = INT64_MAX;
     char line[256];
     struct tt_rule rule;
+    int64_t to;
 
     for (; end < points->n && points->at[end].coll == point->coll; end++) {
         next = tt_tune_choose(&points->at[end], chosen);
@@ -255,8 +266,7 @@ static int write_rule(FILE *out, const struct tt_tuning *t, const struct tt_poin
             break;
         next = NULL;
     }
-    if (next)
-        to = boundary(points->at[end - 1].bytes, points->at[end].bytes);
+    to = next ? boundary(points->at[end - 1].bytes, points->at[end].bytes) : believed(t, &points->at[end - 1]);
     rule = rule_for(t, point->coll, chosen, *from, to);
     fprintf(out, "%s\n", tt_rule_print(&rule, line, sizeof line));
     for (; i < end; i++) {
