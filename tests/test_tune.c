@@ -60,8 +60,8 @@ struct fake {
     int64_t hump;   /* at this size native takes five times as long */
     int calls, end; /* measurements; after how many there is to be an end, 0: never */
     int told;
-    const void *last_point;
-    int64_t last_bytes;
+    enum tt_coll coll; /* of the last point */
+    int64_t bytes;
     int drawn[TT_MOST_CANDIDATES]; /* samples of each candidate of the point */
 };
 
@@ -105,10 +105,10 @@ static double measure(struct tt_bench *bench, const struct tt_point *point, cons
     if (f->end && f->calls == f->end)
         return -1;
     f->calls++;
-    if (f->last_point != point || f->last_bytes != point->bytes)
+    if (f->coll != point->coll || f->bytes != point->bytes)
         memset(f->drawn, 0, sizeof f->drawn);
-    f->last_point = point;
-    f->last_bytes = point->bytes;
+    f->coll = point->coll;
+    f->bytes = point->bytes;
     seconds = true_cost(f, c->alg, point->bytes) * luck(f, point, i, f->drawn[i]++);
     f->clock += calls * seconds;
     return seconds;
@@ -132,7 +132,7 @@ static void tell(struct tt_bench *bench, const struct tt_point *point, int done,
 
 static struct fake fake(const struct truth *truth, double noise)
 {
-    return (struct fake){.is = {measure, now, tell}, .truth = truth, .noise = noise};
+    return (struct fake){.is = {measure, now, tell}, .truth = truth, .noise = noise, .coll = TT_NCOLLS};
 }
 
 /* native to about 1 KiB, doubling to about 64 KiB, ring */
@@ -431,13 +431,13 @@ START_TEST(the_budget_is_kept_and_all_collectives_get_their_share)
 {
     const uint64_t colls = 1 << TT_COLL_allreduce | 1 << TT_COLL_bcast | 1 << TT_COLL_alltoall;
     struct tt_tuning t = tuning(colls);
-    struct fake f = fake(three, 0.3);
+    struct fake f = fake(three, 0);
     struct tt_points points = {0};
     int of[TT_NCOLLS] = {0};
 
-    t.budget = 20;
+    t.budget = 40;
     tt_tune(&f.is, &t, &points, NULL);
-    ck_assert_msg(f.clock < 22, "it took %g s", f.clock);
+    ck_assert_msg(f.clock < 42, "it took %g s", f.clock);
     for (int i = 0; i < points.n; i++)
         of[points.at[i].coll]++;
     ck_assert_int_ge(of[TT_COLL_allreduce], 11);
@@ -490,7 +490,7 @@ END_TEST
 /* Ended after so many measurements, and gone on with, as often as it takes: as if it had never been ended. */
 START_TEST(a_resumed_session_equals_an_uninterrupted_one)
 {
-    const struct tt_tuning t = tuning(1 << TT_COLL_allreduce | 1 << TT_COLL_reduce);
+    const struct tt_tuning t = tuning(1 << TT_COLL_allreduce | 1 << TT_COLL_reduce | 1 << TT_COLL_alltoall | 1 << TT_COLL_bcast);
     struct fake whole = fake(three, 0.3);
     struct tt_points at_once = {0}, in_parts = {0};
     char *expected, *text, why[512];
@@ -506,13 +506,13 @@ START_TEST(a_resumed_session_equals_an_uninterrupted_one)
         tt_points_free(&in_parts);
         journal = tt_journal_open(file, "# a machine", &in_parts, why, sizeof why);
         ck_assert_msg(journal != NULL, "%s", why);
-        f.end = 200;
+        f.end = 400;
         done = tt_tune(&f.is, &t, &in_parts, journal);
         fclose(journal);
     }
     ck_assert_int_gt(parts, 3);
     text = text_of(&t, &in_parts, &remarks);
-    ck_assert_str_eq(text, expected);
+    ck_assert(strcmp(text, expected) == 0);
     free(text);
     free(expected);
     tt_points_free(&at_once);
