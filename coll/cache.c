@@ -19,15 +19,16 @@ static uint64_t mix_lengths(uint64_t h, const int64_t *n, int size)
     return h;
 }
 
+/* Two halves, so that a processor may work on both at once. */
 static uint64_t hash_of(const struct tt_key *k)
 {
     const struct tt_shape *s = &k->shape;
-    uint64_t h =
-        mix(1, (uint64_t)k->coll | (uint64_t)s->inplace << 8 | (uint64_t)s->commutes << 9 | (uint64_t)k->staged << 10);
+    const uint64_t flags =
+        (uint64_t)k->coll | (uint64_t)s->inplace << 8 | (uint64_t)s->commutes << 9 | (uint64_t)k->staged << 10;
+    const uint64_t what = mix(mix(1, flags), (uint64_t)s->count);
+    const uint64_t by = mix(mix(2, (uint64_t)s->root << 32 | (uint64_t)s->unit), (uint64_t)(uintptr_t)k->cell ^ k->generation);
+    uint64_t h = mix(what, by + k->foreign);
 
-    h = mix(h, (uint64_t)s->count);
-    h = mix(h, (uint64_t)s->root << 32 | (uint64_t)s->unit);
-    h = mix(h, ((uint64_t)(uintptr_t)k->cell ^ k->generation) + k->foreign);
     h = mix_lengths(h, s->counts, s->size);
     h = mix_lengths(h, s->sends, s->size);
     return h ? h : 1;

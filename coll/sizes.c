@@ -187,18 +187,32 @@ char *tt_rate_print(char *text, size_t size, double bytes_per_second)
 
 /* ---- sizes and numbers ---- */
 
-char *tt_size_print(char *text, size_t size, int64_t bytes)
+/* names: of thousands of that many, five of them. */
+static char *size_print(char *text, size_t size, int64_t bytes, double thousand, const char *const names[5])
 {
-    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     double value = (double)bytes;
     int i = 0;
 
-    while (value >= 1023.95 && i + 1 < (int)(sizeof names / sizeof *names)) {
-        value /= 1024;
+    while (value >= thousand - 0.05 && i + 1 < 5) {
+        value /= thousand;
         i++;
     }
     snprintf(text, size, value == (double)(int64_t)value ? "%.0f %s" : "%.1f %s", value, names[i]);
     return text;
+}
+
+char *tt_size_print(char *text, size_t size, int64_t bytes)
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+
+    return size_print(text, size, bytes, 1024, names);
+}
+
+char *tt_size_print_tens(char *text, size_t size, int64_t bytes)
+{
+    static const char *const names[] = {"B", "KB", "MB", "GB", "TB"};
+
+    return size_print(text, size, bytes, 1000, names);
 }
 
 int tt_int_parse(const char *text, int *value)

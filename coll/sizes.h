@@ -14,6 +14,9 @@ int tt_size_parse(const char *text, int64_t *bytes);
 /* bytes in the unit that reads best, to a tenth: "8 B", "64 KiB", "1.5 MiB". Returns text. */
 char *tt_size_print(char *text, size_t size, int64_t bytes);
 
+/* The same in powers of 1000: "64 KB", "1.5 MB". */
+char *tt_size_print_tens(char *text, size_t size, int64_t bytes);
+
 /* Reads "20us", "1.5ms", "3ns", "2s", or "0", which needs no unit: seconds. Returns 0, or -1 when text is anything
  * else. */
 int tt_time_parse(const char *text, double *seconds);

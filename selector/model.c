@@ -7,7 +7,7 @@
 
 #include "coll/plan.h"
 
-enum { SMALLEST = 4 << 10, LARGEST = 64 << 20 };
+enum { SMALLEST = 4 << 10, LARGEST = 64 << 20, FALLBACK = 128 << 10 };
 static const double same = 1 - 1e-6;
 
 /* Of a shape, what all ranks share, and what all ranks know of lengths: nothing where they are local. */
@@ -55,6 +55,13 @@ struct tt_estimate tt_estimate(const struct tt_alg *alg, const struct tt_shape *
     const struct tt_shape shared = shared_part(s);
 
     return estimate(alg, &shared, net);
+}
+
+int64_t tt_best_segment(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
+{
+    if (s->segment)
+        return s->segment;
+    return alg->cost && net ? tt_estimate(alg, s, net).segment : elements(s, FALLBACK);
 }
 
 void tt_model_choose(enum tt_coll coll, const struct tt_shape *s, const struct tt_net *net, struct tt_estimate *best,

@@ -13,7 +13,6 @@
 
 /* A choice that somebody made is worth a warning if the model expects it to take so many times the best. */
 static const double much = 10;
-enum { FALLBACK_SEGMENT = 128 << 10 }; /* bytes, where there is no model */
 
 static const struct tt_alg *find(enum tt_coll coll, const char *name)
 {
@@ -102,12 +101,11 @@ static void complete(const struct question *q, struct tt_choice *choice)
 {
     struct tt_estimate best, next, chosen;
 
-    if (choice->alg->segmented && !choice->segment && !q->s->segment && !q->net)
-        choice->segment = FALLBACK_SEGMENT > q->s->unit ? FALLBACK_SEGMENT / (int64_t)q->s->unit : 1;
+    if (choice->alg->segmented && !choice->segment)
+        choice->segment = tt_best_segment(choice->alg, q->s, q->net);
     if (!choice->alg->cost || !q->net)
         return;
     chosen = tt_estimate(choice->alg, q->s, q->net);
-    choice->segment = choice->segment ? choice->segment : chosen.segment;
     tt_model_choose(q->coll, q->s, q->net, &best, &next);
     if (best.alg && chosen.seconds > much * best.seconds)
         add(choice, "; slow: the model expects %.0f times what %s takes", chosen.seconds / best.seconds,

@@ -16,7 +16,8 @@ static void write_from(char *from, size_t size, const struct tool_seen *seen, in
 
     for (int r = 0; r < ranks; r++)
         gpus += seen[r].gpu.there;
-    snprintf(from, size, "as found%s%s%s", gpus == 0 ? "; no GPU was" : "; each on the GPU of its number on the node, by assumption",
+    snprintf(from, size, "as found%s%s%s",
+             gpus == 0 ? "; no GPU was" : "; each on the GPU of its number on the node, by assumption",
              gpus > 0 && seen[0].simulated ? "; GPUs are SIMULATED" : "",
              ranks == 1 ? "; mpiexec -n 4 tutti topo shows where 4 ranks would be" : "");
 }

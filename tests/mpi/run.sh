@@ -199,37 +199,6 @@ run_ends()
     says "all as it should be"
 }
 
-# together WORDS VARIABLE=VALUE VARIABLE=VALUE: MPI_Init of two ranks, each with its setting, must fail and say WORDS
-together()
-{
-    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env "$2" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" : \
-        -n 1 env "$3" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" >"$output" 2>&1 &&
-        fail "expected MPI_Init to fail with $2 on rank 0 and $3 on rank 1"
-    says "$1"
-}
-
-settings_of_rules()
-{
-    rules=$(mktemp -d)
-    echo 'allreduce bytes 0-16K -> doubling # and so on' >"$rules/a"
-    printf '# the same\n\nallreduce   bytes -16384 -> doubling\n' >"$rules/b"
-    echo 'allreduce bytes 0-8K -> doubling' >"$rules/c"
-    printf '\nallreduce byts 8 -> ring\n' >"$rules/d"
-    refuses "TUTTI_RULES=$rules/d" "TUTTI_RULES: $rules/d:2: byts is not a condition (did you mean bytes?)"
-    refuses "TUTTI_RULES=$rules/none" "$rules/none cannot be read"
-    together "TUTTI_RULES must be equal on all ranks: rank 1 has $rules/c" TUTTI_RULES="$rules/a" TUTTI_RULES="$rules/c"
-    together "rank 1: TUTTI_RULES: $rules/d:2: byts" TUTTI_RULES="$rules/a" TUTTI_RULES="$rules/d"
-    together "rank 1: TUTTI_ALLREDUCE=rign: rign is not" TUTTI_ALLREDUCE=ring TUTTI_ALLREDUCE=rign
-    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env TUTTI_RULES="$rules/a" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" : \
-        -n 1 env TUTTI_RULES="$rules/b" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" >"$output" 2>&1 ||
-        { cat "$output"; fail "two files that say the same must do"; }
-    export TUTTI_RULES="$rules/a" TUTTI_EXPLAIN=1
-    launch 2 "" nocuda
-    unset TUTTI_RULES TUTTI_EXPLAIN
-    says "MPI_Allreduce.*doubling ($rules/a:1)"
-    rm -r "$rules"
-}
-
 # topo RANKS [ARGUMENT...]: `tutti topo`, which is no program of the tests'
 topo()
 {
@@ -276,6 +245,37 @@ EOT
         -n 1 env CUDA_VISIBLE_DEVICES=1,0 "$BUILD/tutti" topo >"$output" 2>&1
     says "^warning: ranks 0-1: share a GPU while others are idle: ranks 0 and 1 are on one GPU, while 1 of the 2"
     rm -f "$output.json"
+}
+
+# together WORDS VARIABLE=VALUE VARIABLE=VALUE: MPI_Init of two ranks, each with its setting, must fail and say WORDS
+together()
+{
+    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env "$2" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" : \
+        -n 1 env "$3" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" >"$output" 2>&1 &&
+        fail "expected MPI_Init to fail with $2 on rank 0 and $3 on rank 1"
+    says "$1"
+}
+
+settings_of_rules()
+{
+    rules=$(mktemp -d)
+    echo 'allreduce bytes 0-16K -> doubling # and so on' >"$rules/a"
+    printf '# the same\n\nallreduce   bytes -16384 -> doubling\n' >"$rules/b"
+    echo 'allreduce bytes 0-8K -> doubling' >"$rules/c"
+    printf '\nallreduce byts 8 -> ring\n' >"$rules/d"
+    refuses "TUTTI_RULES=$rules/d" "TUTTI_RULES: $rules/d:2: byts is not a condition (did you mean bytes?)"
+    refuses "TUTTI_RULES=$rules/none" "$rules/none cannot be read"
+    together "TUTTI_RULES must be equal on all ranks: rank 1 has $rules/c" TUTTI_RULES="$rules/a" TUTTI_RULES="$rules/c"
+    together "rank 1: TUTTI_RULES: $rules/d:2: byts" TUTTI_RULES="$rules/a" TUTTI_RULES="$rules/d"
+    together "rank 1: TUTTI_ALLREDUCE=rign: rign is not" TUTTI_ALLREDUCE=ring TUTTI_ALLREDUCE=rign
+    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env TUTTI_RULES="$rules/a" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" : \
+        -n 1 env TUTTI_RULES="$rules/b" LD_PRELOAD="$LIBRARY" "$PROGRAMS/nocuda" >"$output" 2>&1 ||
+        { cat "$output"; fail "two files that say the same must do"; }
+    export TUTTI_RULES="$rules/a" TUTTI_EXPLAIN=1
+    launch 2 "" nocuda
+    unset TUTTI_RULES TUTTI_EXPLAIN
+    says "MPI_Allreduce.*doubling ($rules/a:1)"
+    rm -r "$rules"
 }
 
 run_settings()

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What each algorithm costs. Rounds, messages and bytes are counted in the plans that would run, not taken from formulas.
+ * Up to TOOL_ALL_RANKS ranks every rank's plan is built and set in time; beyond, that would take gigabytes, so a few
+ * ranks stand for all. Times are the cost model's. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "selector/model.h"
+#include "tools/explain.h"
+
+static bool count_all(struct tool_figures *f, const struct tt_shape *s)
+{
+    struct tt_score *score = tt_score_make(f->alg, s);
+
+    if (!score)
+        return false;
+    f->rounds = score->rounds;
+    f->most = score->most;
+    tt_score_free(score);
+    return true;
+}
+
+/* Ranks at the root, beside it, opposite to it, and at the ends: the extremes of every tree, ring and chain. */
+static bool count_some(struct tool_figures *f, const struct tt_shape *s)
+{
+    const int p = s->size, r = s->root;
+    const int ranks[] = {0, 1, p / 2, p - 1, r, tt_mod(r + 1, p), tt_mod(r - 1, p), tt_mod(r + tt_pow2_below(p), p)};
+
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        struct tt_plan *plan = tt_whole_plan(f->alg, s, ranks[i]);
+        int rounds;
+
+        if (!plan)
+            return false;
+        rounds = tt_score_own_rounds(plan);
+        f->rounds = rounds > f->rounds ? rounds : f->rounds;
+        tt_score_raise(&f->most, plan);
+        tt_plan_free(plan);
+    }
+    return true;
+}
+
+/* With the segment that was chosen for it, if it was; else with the one that would be. */
+static struct tool_figures count(const struct argp_state *state, const struct tt_alg *alg, const struct tool_ask *a,
+                                 const struct tt_choice *choice)
+{
+    struct tool_figures f = {.alg = alg, .why_not = tt_infeasible(alg, &a->shape)};
+    struct tt_shape s = a->shape;
+
+    f.timed = alg->cost && !f.why_not;
+    if (alg->segmented && !f.why_not) {
+        s.segment = choice->alg == alg && choice->segment ? choice->segment : tt_best_segment(alg, &s, a->net);
+        f.segment = s.segment * (int64_t)s.unit;
+    }
+    if (f.timed)
+        f.seconds = tt_estimate(alg, &s, a->net).seconds;
+    f.planned = alg->build && !f.why_not;
+    if (f.planned && !(s.size <= TOOL_ALL_RANKS ? count_all(&f, &s) : count_some(&f, &s)))
+        tool_die(state, TOOL_FAILED, "cannot set out %s %s: %s", tt_coll_name(s.coll), alg->name, strerror(errno));
+    return f;
+}
+
+/* Should x come after y? Those without a time come behind those with one, and those that cannot serve it last. */
+static bool is_behind(const struct tool_figures *x, const struct tool_figures *y)
+{
+    if (!x->why_not != !y->why_not)
+        return x->why_not;
+    if (x->timed != y->timed)
+        return y->timed;
+    return x->timed && x->seconds > y->seconds;
+}
+
+int tool_explain_rows(const struct argp_state *state, const struct tool_ask *a, const struct tt_choice *choice,
+                      struct tool_figures rows[TOOL_MAX_ROWS])
+{
+    int n = 0;
+
+    for (int i = 0; tt_algs[i] && n < TOOL_MAX_ROWS; i++) {
+        int at = n;
+
+        if (!tt_alg_serves(tt_algs[i], a->coll))
+            continue;
+        rows[n++] = count(state, tt_algs[i], a, choice);
+        for (; at > 0 && is_behind(&rows[at - 1], &rows[at]); at--) {
+            const struct tool_figures row = rows[at];
+
+            rows[at] = rows[at - 1];
+            rows[at - 1] = row;
+        }
+    }
+    return n;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Predicted time against size, for every candidate. The picture is gnuplot's, which most people who plot have; where it
+ * is not there, a chart of letters is printed in its place. */
+#include "tools/explain_plot.h"
+
+#include <errno.h>
+#include <math.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "coll/sizes.h"
+#include "selector/model.h"
+#include "tools/paths.h"
+
+enum { PICTURE_POINTS = 145 };
+
+/* Of the lines; beyond them the same again, dashed. */
+static const char *const colours[] = {"#2f6fde", "#d9480f", "#2b8a3e", "#862e9c", "#0b7285", "#a67c00", "#c2255c", "#5c5f66"};
+enum { NCOLOURS = sizeof colours / sizeof *colours };
+extern char **environ;
+
+/* ---- the numbers ---- */
+
+static void add_curve(struct tool_plot *plot, const struct tt_alg *alg)
+{
+    const int64_t unit = (int64_t)plot->ask->shape.unit;
+    struct tt_shape s = plot->ask->shape;
+
+    plot->alg[plot->ncurves] = alg;
+    for (int i = 0; i < plot->npoints; i++) {
+        double *seconds = &plot->seconds[plot->ncurves][i];
+
+        s.count = plot->bytes[i] / unit;
+        *seconds = tt_estimate(alg, &s, plot->ask->net).seconds;
+        plot->least = *seconds < plot->least && *seconds > 0 ? *seconds : plot->least;
+        plot->most = *seconds > plot->most ? *seconds : plot->most;
+    }
+    plot->ncurves++;
+}
+
+static void mark_changes(struct tool_plot *plot)
+{
+    const struct tool_ask *a = plot->ask;
+    struct tool_change change = {plot->bytes[0], plot->chosen[0]};
+
+    do
+        plot->marks[plot->nmarks++] = change;
+    while (plot->nmarks < TOOL_MAX_MARKS && tool_change_above(a, change.bytes, plot->bytes[plot->npoints - 1], &change));
+}
+
+static void calculate(struct tool_plot *plot, const struct tool_ask *a, int points)
+{
+    const int64_t unit = (int64_t)a->shape.unit;
+
+    *plot = (struct tool_plot){.ask = a, .npoints = points, .least = INFINITY};
+    for (int i = 0; i < points; i++) {
+        const double bytes = (double)a->least * pow((double)a->most / (double)a->least, i / (points - 1.0));
+        const int64_t count = (int64_t)(bytes / (double)unit + 0.5);
+
+        plot->bytes[i] = (count > 0 ? count : 1) * unit;
+        plot->chosen[i] = tool_choose(a, plot->bytes[i] / unit).alg;
+    }
+    for (int i = 0; tt_algs[i] && plot->ncurves < TOOL_MAX_CURVES; i++)
+        if (tt_algs[i]->cost && tt_alg_serves(tt_algs[i], a->coll) && !tt_infeasible(tt_algs[i], &a->shape))
+            add_curve(plot, tt_algs[i]);
+    mark_changes(plot);
+}
+
+int tool_plot_curve(const struct tool_plot *plot, const struct tt_alg *alg)
+{
+    for (int i = 0; i < plot->ncurves; i++)
+        if (plot->alg[i] == alg)
+            return i;
+    return -1;
+}
+
+/* ---- what gnuplot is told ---- */
+
+/* As a string in gnuplot's single quotes. */
+static void write_quoted(FILE *out, const char *text)
+{
+    fputc('\'', out);
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputc('\'', out);
+        fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+    }
+    fputc('\'', out);
+}
+
+static void write_title(FILE *out, const struct tool_ask *a)
+{
+    char title[256];
+
+    snprintf(title, sizeof title, "%s on %d ranks%s%s", tt_coll_name(a->coll), a->shape.size, a->file ? ": " : "",
+             a->file ? a->topo->about : "");
+    fputs("set title ", out);
+    write_quoted(out, title);
+    fprintf(out, "\nset xlabel 'size of %s'\nset ylabel 'expected time, by speeds %s'\n",
+            tool_in_blocks(a->shape.coll) ? "a block" : "the vector", a->topo->measured ? "measured" : "assumed");
+}
+
+static void write_tics(FILE *out, const struct tool_plot *plot)
+{
+    const int step = plot->ask->tens ? 10 : 8;
+    char text[32];
+
+    fputs("set xtics (", out);
+    for (int64_t bytes = 1; bytes <= plot->ask->most; bytes *= step)
+        fprintf(out, "%s'%s' %lld", bytes > 1 ? ", " : "", tool_ask_size(plot->ask, text, sizeof text, bytes),
+                (long long)bytes);
+    fputs(")\nset ytics (", out);
+    for (int power = -9; power < 6; power++)
+        fprintf(out, "%s'%s' 1e%d", power > -9 ? ", " : "", tt_time_print(text, sizeof text, pow(10, power)), power);
+    fputs(")\n", out);
+}
+
+static void write_marks(FILE *out, const struct tool_plot *plot)
+{
+    char size[32];
+
+    for (int i = 0; i < plot->nmarks; i++) {
+        const struct tool_change *m = &plot->marks[i];
+
+        if (i > 0)
+            fprintf(out, "set arrow from %lld, graph 0 to %lld, graph 1 nohead dashtype 2 linecolor '#4a5160'\n",
+                    (long long)m->bytes, (long long)m->bytes);
+        fprintf(out, "set label 'from %s: %s' at %lld, graph 0.98 right rotate by 90 offset 0.9,0 textcolor '#4a5160'\n",
+                tool_ask_size(plot->ask, size, sizeof size, m->bytes), m->to->name, (long long)m->bytes);
+    }
+}
+
+/* Size, the time of what is chosen, the time of each. */
+static void write_data(FILE *out, const struct tool_plot *plot)
+{
+    fputs("$times << END\n", out);
+    for (int i = 0; i < plot->npoints; i++) {
+        const int chosen = tool_plot_curve(plot, plot->chosen[i]);
+
+        fprintf(out, "%lld %.9g", (long long)plot->bytes[i], chosen < 0 ? NAN : plot->seconds[chosen][i]);
+        for (int c = 0; c < plot->ncurves; c++)
+            fprintf(out, " %.9g", plot->seconds[c][i]);
+        fputc('\n', out);
+    }
+    fputs("END\n", out);
+}
+
+static void write_script(FILE *out, const struct tool_plot *plot)
+{
+    fputs("set terminal svg noenhanced size 960,600 font 'DejaVu Sans,12' background '#ffffff'\n"
+          "set logscale xy\nset grid linecolor '#d5d9e2'\nset key outside right top\n", out);
+    fprintf(out, "set xrange [%lld:%lld]\n", (long long)plot->bytes[0], (long long)plot->bytes[plot->npoints - 1]);
+    write_title(out, plot->ask);
+    write_tics(out, plot);
+    write_marks(out, plot);
+    write_data(out, plot);
+    fputs("plot $times using 1:2 with lines linewidth 9 linecolor '#dde3f0' title 'chosen'", out);
+    for (int c = 0; c < plot->ncurves; c++)
+        fprintf(out, ", $times using 1:%d with lines linewidth 2 linecolor '%s' dashtype %d title '%s'", c + 3,
+                colours[c % NCOLOURS], c / NCOLOURS + 1, plot->alg[c]->name);
+    fputc('\n', out);
+}
+
+/* ---- running it ---- */
+
+/* Its standard input and output being these. Its exit status, or -1 with errno. */
+static int run_gnuplot(const char *path, FILE *script, FILE *picture)
+{
+    posix_spawn_file_actions_t files;
+    int status = -1, error;
+    pid_t child;
+
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, fileno(script), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files, fileno(picture), STDOUT_FILENO);
+    error = posix_spawn(&child, path, &files, NULL, (char *[]){"gnuplot", NULL}, environ);
+    posix_spawn_file_actions_destroy(&files);
+    errno = error;
+    if (error)
+        return -1;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int make_picture(const struct argp_state *state, const char *gnuplot, const struct tool_plot *plot)
+{
+    const char *file = plot->ask->plot;
+    FILE *script = tmpfile(), *picture = fopen(file, "w");
+    int status;
+
+    if (!picture)
+        tool_die(state, TOOL_FAILED, "cannot write %s: %s", file, strerror(errno));
+    if (!script)
+        tool_die(state, TOOL_FAILED, "cannot make a temporary file: %s", strerror(errno));
+    write_script(script, plot);
+    rewind(script);
+    status = run_gnuplot(gnuplot, script, picture);
+    fclose(script);
+    if (fclose(picture) || status)
+        tool_die(state, TOOL_FAILED, "%s could not make %s (its exit status was %d)", gnuplot, file, status);
+    if (!plot->ask->json)
+        printf("\n%s shows the expected time against the size, for all that can serve it.\n", file);
+    return TOOL_OK;
+}
+
+int tool_explain_plot(const struct argp_state *state, const struct tool_ask *a)
+{
+    static struct tool_plot plot;
+    const bool as_text = strcmp(a->plot, "-") == 0;
+    char gnuplot[TOOL_PATH_MAX];
+
+    fflush(stdout);
+    if (!as_text && tool_find_command("gnuplot", gnuplot, sizeof gnuplot)) {
+        calculate(&plot, a, PICTURE_POINTS);
+        return make_picture(state, gnuplot, &plot);
+    }
+    calculate(&plot, a, TOOL_CHART_WIDTH);
+    tool_plot_chart(a->json ? stderr : stdout, &plot);
+    if (as_text)
+        return TOOL_OK;
+    fprintf(stderr, "%s: there is no gnuplot on the PATH (apt install gnuplot-nox): %s was not written\n", state->name,
+            a->plot);
+    return TOOL_FAILED;
+}
