@@ -9,7 +9,7 @@
 
 #include "selector/topo.h"
 
-enum { TT_MOST_CANDIDATES = 12, TT_MOST_SAMPLES = 99 };
+enum { TT_MOST_CANDIDATES = 24, TT_MOST_SAMPLES = 99 };
 
 /* ---- tune_stats.c: figures ---- */
 
@@ -40,7 +40,8 @@ struct tt_point {
     enum tt_coll coll;
     int64_t bytes; /* 0 of a barrier */
     int n;
-    struct tt_candidate of[TT_MOST_CANDIDATES]; /* native first, then as the model expects, the best first */
+    struct tt_candidate of[TT_MOST_CANDIDATES]; /* native first, then as the model expects, the best first, then
+                                                 those of which it says nothing */
     bool whole;                                 /* all that is to be measured has been */
 };
 
@@ -64,6 +65,7 @@ struct tt_tuning {
     int size;            /* ranks */
     const struct tt_nodes *nodes;
     const struct tt_net *net;
+    bool reproducible;   /* as TUTTI_REPRODUCIBLE=1 */
     bool judge;          /* not to find rules, but to judge some: all algorithms, whatever the model expects */
 };
 

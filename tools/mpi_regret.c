@@ -27,7 +27,7 @@ static void stand_in(const struct tool_session *s, const struct tt_rules *rules,
 {
     const int unit = tt_tune_unit(point->coll);
     const struct tt_shape shape = {.coll = tt_coll_family(point->coll), .size = s->tuning.size, .commutes = true,
-                                   .count = point->bytes / unit, .unit = (size_t)unit, .nodes = s->tuning.nodes};
+                                   .reproducible = s->tuning.reproducible, .count = point->bytes / unit, .unit = (size_t)unit, .nodes = s->tuning.nodes};
     const struct tt_orders orders = {.rules = rules, .net = s->net, .level = tt_topo_slowest(s->topo)};
     const struct tt_choice choice = tt_select(point->coll, &shape, &orders, NULL, false);
     const int64_t segment = choice.alg->segmented ? choice.segment * unit : 0;

@@ -55,13 +55,30 @@ static void name_place(const struct tool_session *s, const struct tool_seen *see
              seen ? seen[0].host : "as TUTTI_TOPO says", nodes->n > 1 && seen ? ", ..." : "", s->bench->memory.words);
 }
 
+static const char *const variables[] = {
+#define TT_CONFIG(id, name, def, values, shared, help) name,
+#include "coll/config.def"
+#undef TT_CONFIG
+};
+
+/* What was measured elsewhere, or with other settings, is of no use. */
 static void name_session(struct tool_session *s, const struct tool_seen *seen)
 {
     char mpi[128];
+    size_t used;
 
     name_mpi(mpi, sizeof mpi);
     name_place(s, seen, s->where, sizeof s->where);
-    snprintf(s->identity, sizeof s->identity, "# tutti tune " PACKAGE_VERSION " journal: %s; %s", s->where, mpi);
+    used = (size_t)snprintf(s->identity, sizeof s->identity, "# tutti tune " PACKAGE_VERSION " journal: %s; %s", s->where, mpi);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables && used < sizeof s->identity; i++)
+        if (getenv(variables[i]))
+            used += (size_t)snprintf(s->identity + used, sizeof s->identity - used, "; %s=%.64s", variables[i],
+                                     getenv(variables[i]));
+}
+
+static bool is_set(const char *name, const char *value)
+{
+    return getenv(name) && strcmp(getenv(name), value) == 0;
 }
 
 /* ---- progress ---- */
@@ -227,7 +244,8 @@ static int hold_session(struct tool_session *s)
     if (s->topo) {
         s->tuning = (struct tt_tuning){.colls = s->a->colls, .least = s->a->least, .most = s->a->most,
                                        .budget = s->a->budget, .factor = s->a->factor, .size = s->topo->size,
-                                       .nodes = &s->topo->nodes};
+                                       .nodes = &s->topo->nodes,
+                                       .reproducible = is_set("TUTTI_REPRODUCIBLE", "1")};
         name_session(s, seen);
         status = s->a->regret ? tool_judge_rules(s) : find_rules(s);
     }
@@ -257,6 +275,10 @@ int tool_mpi_tune(int argc, char **argv)
 
     tool_tune_parse(argc, argv, &a);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (is_set("TUTTI", "off")) {
+        complain("TUTTI=off: there would be nothing but the MPI below to measure");
+        return TOOL_USAGE;
+    }
     if (size < 2) {
         complain("there is nothing to compare on one rank: start it by mpiexec -n 4 tutti tune, with your program's options");
         return TOOL_USAGE;
@@ -267,7 +289,7 @@ int tool_mpi_tune(int argc, char **argv)
         bench.is.tell = tell;
         status = hold_session(&session);
     } else if (*why) {
-        complain("%s", why);
+        complain("rank %d: %s", bench.rank, why);
     }
     tool_bench_close(&bench);
     return status;
