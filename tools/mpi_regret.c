@@ -56,10 +56,10 @@ static void print_line(const struct tt_point *point, const char *choice, struct 
     v->sum += regret;
     v->worst = regret > v->worst ? regret : v->worst;
     v->over += broken;
-    printf("%-14s %10s  %-24.24s %10.2f %8.2f %10.2f %7.3f%s  %-18s %10.2f %7.3f\n", tt_coll_name(point->coll),
-           tt_size_print(bytes, sizeof bytes, point->bytes), choice, chosen->is.seconds * 1e6, chosen->is.noise * 1e6,
-           native->is.seconds * 1e6, over, broken ? "!" : " ", best->alg ? best->alg->name : "(chosen)",
-           best->is.seconds * 1e6, regret);
+    printf("%-14s %10s  %10.2f %8.2f %10.2f %7.3f%s  %-18s %10.2f %7.3f  %s\n", tt_coll_name(point->coll),
+           tt_size_print(bytes, sizeof bytes, point->bytes), chosen->is.seconds * 1e6, chosen->is.noise * 1e6,
+           native->is.seconds * 1e6, over, broken ? "!" : " ", best->alg ? best->alg->name : "the chosen",
+           best->is.seconds * 1e6, regret, choice);
     fflush(stdout);
 }
 
@@ -132,8 +132,8 @@ int tool_judge_rules(struct tool_session *s)
         return TOOL_FAILED;
     s->tuning.judge = true;
     printf("# %s; medians in us; +-: as noise is counted there; ! breaks the promise\n", s->where);
-    printf("%-14s %10s  %-24s %10s %8s %10s %7s   %-18s %10s %7s\n", "collective", "size", "chosen", "us", "+-", "native us",
-           "ratio", "best", "us", "regret");
+    printf("%-14s %10s  %10s %8s %10s %7s   %-18s %10s %7s  %s\n", "collective", "size", "chosen us", "+-", "native us",
+           "ratio", "best", "us", "regret", "chosen");
     for (int i = 0; i < s->points.n && going; i++) {
         const double now = s->bench->is.now(&s->bench->is);
 
