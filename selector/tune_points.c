@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which sizes, and which candidates: of our own those that the cost model cannot tell from the best, which spares most of
- * the work; the MPI below always, since it is what nobody may be slower than, and the model knows nothing of it. */
+/* Which sizes, and which candidates: of our own those that the cost model cannot tell from the best, which spares most
+ * of the work; the MPI below always, since it is what nobody may be slower than, and the model knows nothing of it. */
 #include "selector/tune.h"
 
 #include <stdlib.h>
@@ -41,7 +41,8 @@ static int by_size(const void *a, const void *b)
 {
     const struct tt_point *x = a, *y = b;
 
-    return x->coll != y->coll ? (x->coll > y->coll) - (x->coll < y->coll) : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+    return x->coll != y->coll ? (x->coll > y->coll) - (x->coll < y->coll)
+                              : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
 void tt_points_sort(struct tt_points *points)
@@ -118,7 +119,8 @@ static struct tt_candidate candidate(const struct tt_tuning *t, const struct tt_
     return c;
 }
 
-static int all_of(const struct tt_tuning *t, const struct tt_shape *s, enum tt_coll coll, struct tt_candidate *all, int most)
+static int all_of(const struct tt_tuning *t, const struct tt_shape *s, enum tt_coll coll, struct tt_candidate *all,
+                  int most)
 {
     int n = 0;
 
@@ -133,7 +135,7 @@ static int by_expectation(const void *a, const void *b)
     const struct tt_candidate *x = a, *y = b;
 
     return (x->expected == 0) != (y->expected == 0) ? (x->expected == 0) - (y->expected == 0)
-                                                     : (x->expected > y->expected) - (x->expected < y->expected);
+                                                    : (x->expected > y->expected) - (x->expected < y->expected);
 }
 
 /* A pipeline's best segment follows from alpha and beta, of which the model has only an idea: so another one, too. One

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Medians, because a few measurements are always spoilt by somebody else, and notches about them: 1.57 times the
- * distance between the quartiles over the root of n (McGill, Tukey and Larsen, 1978): it supposes no distribution in the
- * tails, where the spoilt ones are. Of fewer than three nothing is known, so that they are taken for as bad as can be. */
+ * distance between the quartiles over the root of n (McGill, Tukey and Larsen, 1978): it supposes no distribution in
+ * the tails, where the spoilt ones are. Of fewer than three nothing is known, so that they are taken for as bad as can
+ * be. */
 #include "selector/tune.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tutti tune --regret: are rules kept to their promise? For every size that they were made from, what they choose is
- * measured as programs get it, with the rules in force and no pin, in turn with the MPI below and with every algorithm of
- * ours; the regret is how much longer it takes than the best of them. */
+ * measured as programs get it, with the rules in force and no pin, in turn with the MPI below and with every algorithm
+ * of ours; the regret is how much longer it takes than the best of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +26,13 @@ struct verdict {
 static void stand_in(const struct tool_session *s, const struct tt_rules *rules, struct tt_point *point)
 {
     const int unit = tt_tune_unit(point->coll);
-    const struct tt_shape shape = {.coll = tt_coll_family(point->coll), .size = s->tuning.size, .commutes = true,
-                                   .reproducible = s->tuning.reproducible, .count = point->bytes / unit, .unit = (size_t)unit, .nodes = s->tuning.nodes};
+    const struct tt_shape shape = {.coll = tt_coll_family(point->coll),
+                                   .size = s->tuning.size,
+                                   .commutes = true,
+                                   .reproducible = s->tuning.reproducible,
+                                   .count = point->bytes / unit,
+                                   .unit = (size_t)unit,
+                                   .nodes = s->tuning.nodes};
     const struct tt_orders orders = {.rules = rules, .net = s->net, .level = tt_topo_slowest(s->topo)};
     const struct tt_choice choice = tt_select(point->coll, &shape, &orders, NULL, false);
     const int64_t segment = choice.alg->segmented ? choice.segment * unit : 0;
