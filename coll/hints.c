@@ -19,7 +19,7 @@ static const char prefix[] = "tutti_";
 
 struct tt_hints {
     struct tt_rules *pin[TT_NCOLLS];
-    char *text[TT_NCOLLS]; /* as it was given; "" takes back; NULL: not given */
+    char *text[TT_NCOLLS]; /* as it was given; "" for none, which takes back; NULL: not given */
 };
 
 static void clear(struct tt_hints *h, int coll)
@@ -63,7 +63,7 @@ static int take(struct tt_hints *h, MPI_Info info, const char *key, char *why, s
     }
     snprintf(why, size, "out of memory");
     PMPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
-    h->text[coll] = strdup(found ? value : "");
+    h->text[coll] = strdup(found && strcmp(value, "none") != 0 ? value : "");
     if (!h->text[coll] || !*h->text[coll])
         return h->text[coll] ? 0 : -1;
     snprintf(name, sizeof name, "info key %s", key);

@@ -214,7 +214,8 @@ static void tell(MPI_Comm comm, const struct tt_topo *t)
     for (int i = 0; i < t->nodes.n; i++)
         linked += t->kinds[i].linked;
     tt_log(TT_DEBUG, "topology of %d ranks on %d nodes, %d of them with NVLink, %s, ranks at node.socket.gpu.nic%s%s",
-           t->size, t->nodes.n, linked, node.told ? "as TUTTI_TOPO says" : "as found", seats, t->size > MOST ? " ..." : "");
+           t->size, t->nodes.n, linked, node.told ? "as TUTTI_TOPO says" : "as found", seats,
+           t->size > MOST ? " ..." : "");
 }
 
 struct tt_topo *tt_topology_of(MPI_Comm comm)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The part of machine.c that reads a machine which hwloc has loaded: so that a test can show it one that is not there. */
+/* The part of machine.c that reads a machine which hwloc has loaded: so that a test can show it one that is not there.
+ */
 #ifndef TT_MACHINE_HWLOC_H
 #define TT_MACHINE_HWLOC_H
 

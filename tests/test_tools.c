@@ -457,6 +457,13 @@ START_TEST(a_topology_as_a_picture)
 }
 END_TEST
 
+/* The one that the README shows; `make topology-picture` draws it anew. */
+START_TEST(the_picture_of_the_manual_is_that)
+{
+    expect_status(0, "@ topo h100x8 --svg - | cmp - %s/doc/topology.svg", getenv("srcdir") ? getenv("srcdir") : "..");
+}
+END_TEST
+
 /* A file of the user's: what it says is told, also where XML has its own use for a letter; what is wrong is refused. */
 START_TEST(a_topology_of_a_file)
 {
@@ -840,6 +847,8 @@ START_TEST(a_runtime_inside_the_program_is_pointed_out)
     expect_said("-cudart shared");
     expect_status(0, "@ run --sim-gpus 1 -- true");
     expect_count("linked in", 0);
+    expect_status(0, "@ run --sim-gpus 1 -- @ info"); /* which knows the same words */
+    expect_count("linked in", 0);
 }
 END_TEST
 
@@ -932,6 +941,7 @@ static TCase *topo_case(void)
     tcase_add_test(all, what_is_large_is_folded);
     tcase_add_test(all, a_topology_for_machines);
     tcase_add_loop_test(all, a_topology_as_a_picture, 0, N(topologies));
+    tcase_add_test(all, the_picture_of_the_manual_is_that);
     tcase_add_test(all, a_topology_of_a_file);
     return all;
 }

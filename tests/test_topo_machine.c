@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is seen of a machine, and what is said to be wrong with it, on machines that are not there: hwloc reads them from
- * XML that is written here. The machine: two sockets of four cores; each has a bridge with a GPU and NICs behind it.
+/* What is seen of a machine, and what is said to be wrong with it, on machines that are not there: hwloc reads them
+ * from XML that is written here. The machine: two sockets of four cores; each has a bridge with a GPU and NICs behind
+ * it.
  *
  *   socket 0: bridge 0000:01: GPU 0000:02:00, NIC mlx5_0 (also Ethernet eth0); bridge 0000:10: NIC mlx5_1
  *   socket 1: bridge 0000:81: GPU 0000:82:00, NICs mlx5_2 and mlx5_3
@@ -48,7 +49,8 @@ static void put_core(int core, unsigned memory)
 static void open_bridge(int first, int last, bool host)
 {
     if (host)
-        put("<object type=\"Bridge\" gp_index=\"%d\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"0000:[%02x-%02x]\">\n",
+        put("<object type=\"Bridge\" gp_index=\"%d\" bridge_type=\"0-1\" depth=\"0\" "
+            "bridge_pci=\"0000:[%02x-%02x]\">\n",
             ++serial, first, last);
     else
         put("<object type=\"Bridge\" gp_index=\"%d\" bridge_type=\"1-1\" depth=\"1\" bridge_pci=\"0000:[%02x-%02x]\" "
@@ -128,7 +130,8 @@ static hwloc_topology_t machine(devices *hang)
 
     used = 0;
     serial = 0;
-    put("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n");
+    put("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology "
+        "version=\"2.0\">\n");
     put_object("Machine", 0, 0xff, 3);
     put(" allowed_cpuset=\"0xff\" allowed_nodeset=\"0x3\">\n");
     for (int socket = 0; socket < 2; socket++) {
@@ -259,16 +262,21 @@ static struct tool_seen seen_of(hwloc_topology_t t, const struct rank *r, int tu
     return s;
 }
 
-static struct tool_site site_of(hwloc_topology_t t, const struct rank *ranks, int n, struct tool_seen *seen, bool open_mpi)
+static struct tool_site site_of(hwloc_topology_t t, const struct rank *ranks, int n, struct tool_seen *seen,
+                                bool open_mpi)
 {
     struct tt_found found[16];
     int turns[16] = {0};
 
     for (int r = 0; r < n; r++) {
         seen[r] = seen_of(t, &ranks[r], turns[ranks[r].node]++);
-        found[r] = (struct tt_found){.gpu = tt_gpu_id(&seen[r].gpu), .node = ranks[r].node,
-                                     .socket = seen[r].machine.socket, .nic = seen[r].machine.nic,
-                                     .sockets = 2, .cores = 8, .nics = seen[r].machine.nics};
+        found[r] = (struct tt_found){.gpu = tt_gpu_id(&seen[r].gpu),
+                                     .node = ranks[r].node,
+                                     .socket = seen[r].machine.socket,
+                                     .nic = seen[r].machine.nic,
+                                     .sockets = 2,
+                                     .cores = 8,
+                                     .nics = seen[r].machine.nics};
     }
     return (struct tool_site){tt_topo_found(found, n), seen, "as made up", open_mpi};
 }
@@ -312,9 +320,9 @@ END_TEST
 START_TEST(a_rank_far_from_its_gpu)
 {
     static const struct rank ranks[] = {{0, 0x02, 2, "4-7", 1, 1}, {0, 0x82, 2, "0-1", 1, 1}};
-    static const char *const what =
-        "ranks 0-1: far from the GPU: rank 0 is bound to cores 4-7 of socket 1, and its GPU, at 0000:02:00.0, is on socket "
-        "0. All that goes between host and GPU crosses from socket to socket.";
+    static const char *const what = "ranks 0-1: far from the GPU: rank 0 is bound to cores 4-7 of socket 1, and its "
+                                    "GPU, at 0000:02:00.0, is on socket "
+                                    "0. All that goes between host and GPU crosses from socket to socket.";
 
     expect_warnings(gpus_and_verbs, ranks, 2, 2, false,
                     (const char *[]){"far-gpu", what, BLOCKS "-bind-to core:4 ..." AGAIN, NULL});
@@ -327,14 +335,15 @@ START_TEST(a_rank_far_from_the_nic)
 {
     static const struct rank ranks[] = {{0, 0, 0, "0-3", 0, 0}, {0, 0, 0, "4-7", 0, 0}, {1, 0, 0, "0", 0, 0}};
 
-    expect_warnings(ethernet_on_socket_0, ranks, 3, 0, false,
-                    (const char *[]){"far-nic",
-                                     "rank 1: far from the NIC: rank 1 is bound to cores 4-7 of socket 1, where no NIC is: "
-                                     "the nearest, eth0, is on socket 0. All that it sends to other nodes crosses from "
-                                     "socket to socket.",
-                                     "where there are fewer ranks than cores, keep them on socket 0: mpiexec -bind-to "
-                                     "user: with that socket's cores ...",
-                                     NULL});
+    expect_warnings(
+        ethernet_on_socket_0, ranks, 3, 0, false,
+        (const char *[]){"far-nic",
+                         "rank 1: far from the NIC: rank 1 is bound to cores 4-7 of socket 1, where no NIC is: "
+                         "the nearest, eth0, is on socket 0. All that it sends to other nodes crosses from "
+                         "socket to socket.",
+                         "where there are fewer ranks than cores, keep them on socket 0: mpiexec -bind-to "
+                         "user: with that socket's cores ...",
+                         NULL});
     /* on one node no NIC is needed */
     expect_warnings(ethernet_on_socket_0, ranks, 2, 0, false, (const char *[]){NULL});
 }
@@ -344,20 +353,21 @@ START_TEST(a_rank_that_is_not_bound)
 {
     static const struct rank ranks[] = {{0, 0x02, 2, "0-7", 1, 1}, {0, 0x82, 2, "4-7", 1, 1}};
 
-    expect_warnings(gpus_and_verbs, ranks, 2, 2, false,
-                    (const char *[]){"not-bound",
-                                     "rank 0: not bound to a socket: rank 0 may run on cores 0-7, of all 2 sockets, and its "
-                                     "GPU is on socket 0: it is near at times, and far at others.",
-                                     BLOCKS "-bind-to core:4 ..." AGAIN, NULL});
+    expect_warnings(
+        gpus_and_verbs, ranks, 2, 2, false,
+        (const char *[]){"not-bound",
+                         "rank 0: not bound to a socket: rank 0 may run on cores 0-7, of all 2 sockets, and its "
+                         "GPU is on socket 0: it is near at times, and far at others.",
+                         BLOCKS "-bind-to core:4 ..." AGAIN, NULL});
 }
 END_TEST
 
 START_TEST(ranks_on_one_gpu_while_another_is_idle)
 {
     static const struct rank ranks[] = {{0, 0x02, 1, "0-1", 0, 0}, {0, 0x02, 1, "2-3", 0, 0}};
-    static const char *const what =
-        "ranks 0-1: share a GPU while others are idle: ranks 0 and 1 are on one GPU, while 1 of the 2 GPUs of node 0 is "
-        "nobody's.";
+    static const char *const what = "ranks 0-1: share a GPU while others are idle: ranks 0 and 1 are on one GPU, while "
+                                    "1 of the 2 GPUs of node 0 is "
+                                    "nobody's.";
 
     expect_warnings(gpus_and_verbs, ranks, 2, 2, true,
                     (const char *[]){"shared-gpu", what,
@@ -374,15 +384,16 @@ START_TEST(a_gpu_with_p2p_off)
 {
     static const struct rank ranks[] = {{0, 0x02, 2, "0-3", 1, 0}, {0, 0x82, 2, "4-7", 1, 1}};
 
-    expect_warnings(gpus_and_verbs, ranks, 2, 2, false,
-                    (const char *[]){"p2p-off",
-                                     "rank 0: on GPUs that cannot reach each other: the GPU of rank 0, at 0000:02:00.0, "
-                                     "reaches 0 of 1 other GPUs directly (P2P is off): what goes between them goes through "
-                                     "memory of the host.",
-                                     "nvidia-smi topo -p2p r names the pairs; what turns P2P off is, most often, PCIe "
-                                     "access control (ACS) or an IOMMU, a virtual machine, or cards whose driver does not "
-                                     "offer it",
-                                     NULL});
+    expect_warnings(
+        gpus_and_verbs, ranks, 2, 2, false,
+        (const char *[]){"p2p-off",
+                         "rank 0: on GPUs that cannot reach each other: the GPU of rank 0, at 0000:02:00.0, "
+                         "reaches 0 of 1 other GPUs directly (P2P is off): what goes between them goes through "
+                         "memory of the host.",
+                         "nvidia-smi topo -p2p r names the pairs; what turns P2P off is, most often, PCIe "
+                         "access control (ACS) or an IOMMU, a virtual machine, or cards whose driver does not "
+                         "offer it",
+                         NULL});
 }
 END_TEST
 
@@ -390,28 +401,28 @@ END_TEST
 
 START_TEST(told_as_text)
 {
-    static const struct rank ranks[] = {{0, 0x02, 2, "0-3", 1, 1}, {0, 0x82, 2, "4-7", 1, 1}, {1, 0x82, 2, "4-7", 1, 1}};
-    static const char *const expected =
-        "3 ranks on 2 nodes, as made up\n"
-        "\n"
-        "node 0: 2 sockets, 8 cores, 2 GPUs joined by PCIe, 4 NICs\n"
-        "  node 0: ranks 0-1, on node0\n"
-        "\n"
-        "         r0    r1      socket  GPU  NIC  GPU at        NIC's     cores\n"
-        "  r0     X     host         0    0    0  0000:02:00.0  mlx5_0    0-3\n"
-        "  r1     host  X            1    1    3  0000:82:00.0  mlx5_3    4-7\n"
-        "\n"
-        "node 1: 2 sockets, 8 cores, 1 GPU, 4 NICs\n"
-        "  node 1: rank 2, on node1\n"
-        "\n"
-        "         r2      socket  GPU  NIC  GPU at        NIC's     cores\n"
-        "  r2     X            1    0    2  0000:82:00.0  mlx5_2    4-7\n"
-        "\n"
-        "  level                                        alpha  bandwidth, assumed\n"
-        "  host  PCIe, or memory of the host             1 us  8 GB/s\n"
-        "  nic   the network                             3 us  12.5 GB/s\n"
-        "        a reduction                             5 us  500 GB/s\n"
-        "        a copy                                  5 us  500 GB/s\n";
+    static const struct rank ranks[] = {
+        {0, 0x02, 2, "0-3", 1, 1}, {0, 0x82, 2, "4-7", 1, 1}, {1, 0x82, 2, "4-7", 1, 1}};
+    static const char *const expected = "3 ranks on 2 nodes, as made up\n"
+                                        "\n"
+                                        "node 0: 2 sockets, 8 cores, 2 GPUs joined by PCIe, 4 NICs\n"
+                                        "  node 0: ranks 0-1, on node0\n"
+                                        "\n"
+                                        "         r0    r1      socket  GPU  NIC  GPU at        NIC's     cores\n"
+                                        "  r0     X     host         0    0    0  0000:02:00.0  mlx5_0    0-3\n"
+                                        "  r1     host  X            1    1    3  0000:82:00.0  mlx5_3    4-7\n"
+                                        "\n"
+                                        "node 1: 2 sockets, 8 cores, 1 GPU, 4 NICs\n"
+                                        "  node 1: rank 2, on node1\n"
+                                        "\n"
+                                        "         r2      socket  GPU  NIC  GPU at        NIC's     cores\n"
+                                        "  r2     X            1    0    2  0000:82:00.0  mlx5_2    4-7\n"
+                                        "\n"
+                                        "  level                                        alpha  bandwidth, assumed\n"
+                                        "  host  PCIe, or memory of the host             1 us  8 GB/s\n"
+                                        "  nic   the network                             3 us  12.5 GB/s\n"
+                                        "        a reduction                             5 us  500 GB/s\n"
+                                        "        a copy                                  5 us  500 GB/s\n";
     hwloc_topology_t t = machine(gpus_and_verbs);
     struct tool_seen seen[16];
     struct tool_site site = site_of(t, ranks, 3, seen, false);

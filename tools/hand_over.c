@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The launchers' variables for a rank are looked at here only to avoid saying a thing many times; who is which rank of how
- * many is for the MPI to say. */
+/* The launchers' variables for a rank are looked at here only to avoid saying a thing many times; who is which rank of
+ * how many is for the MPI to say. */
 #include "tools/hand_over.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From `tutti` to the commands that are MPI programs: they are in a program of their own, tutti-mpi, for `tutti` must run
- * where there is no MPI to start. */
+/* From `tutti` to the commands that are MPI programs: they are in a program of their own, tutti-mpi, for `tutti` must
+ * run where there is no MPI to start. */
 #ifndef TT_TOOLS_HAND_OVER_H
 #define TT_TOOLS_HAND_OVER_H
 

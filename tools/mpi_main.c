@@ -28,8 +28,8 @@ static void check_launcher(const char *name)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && size == 1; i++)
         if (getenv(sizes[i]) && atoi(getenv(sizes[i])) > 1) {
-            fprintf(stderr, "%s: one of %s ranks, but alone to %s, which this Tutti was built with: start them by %s\n", name,
-                    getenv(sizes[i]), TT_MPI_NAME, TT_MPIEXEC);
+            fprintf(stderr, "%s: one of %s ranks, but alone to %s, which this Tutti was built with: start them by %s\n",
+                    name, getenv(sizes[i]), TT_MPI_NAME, TT_MPIEXEC);
             MPI_Finalize();
             exit(TOOL_FAILED);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tutti topo under mpiexec: each rank looks at where it runs, rank 0 gathers and tells. No rank touches a GPU: what is
- * asked about one needs no context. Where TUTTI_TOPO names a file, that is what programs would be told, so it is what is
- * told here. */
+ * asked about one needs no context. Where TUTTI_TOPO names a file, that is what programs would be told, so it is what
+ * is told here. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -86,7 +86,8 @@ static void write_from(char *from, size_t size, const struct tool_seen *seen, in
 
     for (int r = 0; r < ranks; r++)
         gpus += seen[r].gpu.there;
-    snprintf(from, size, "as found%s%s%s", gpus == 0 ? "; no GPU was" : "; each on the GPU of its number on the node, by assumption",
+    snprintf(from, size, "as found%s%s%s",
+             gpus == 0 ? "; no GPU was" : "; each on the GPU of its number on the node, by assumption",
              gpus > 0 && seen[0].simulated ? "; GPUs are SIMULATED" : "",
              ranks == 1 ? "; mpiexec -n 4 tutti topo shows where 4 ranks would be" : "");
 }

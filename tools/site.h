@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `tutti topo` tells of: a topology, and, where it was found and not read from a file, what each rank saw. The same
- * struct is told as text, as a picture and as JSON. */
+/* What `tutti topo` tells of: a topology, and, where it was found and not read from a file, what each rank saw. The
+ * same struct is told as text, as a picture and as JSON. */
 #ifndef TT_TOOLS_SITE_H
 #define TT_TOOLS_SITE_H
 

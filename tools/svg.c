@@ -29,8 +29,10 @@ void tool_svg_text(FILE *out, double x, double y, int size, const char *more, co
 
 void tool_svg_begin(FILE *out, double width, double height, const char *title)
 {
-    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
-                 "font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\">\n<title>", width, height, width, height);
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
+            "font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\">\n<title>",
+            width, height, width, height);
     write_escaped(out, title);
     fputs("</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n", out);
 }

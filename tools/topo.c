@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tutti topo of a file, which needs no MPI. Without a file the command is an MPI program, and goes on as such: alone, it
- * is one rank. */
+/* tutti topo of a file, which needs no MPI. Without a file the command is an MPI program, and goes on as such: alone,
+ * it is one rank. */
 #include <string.h>
 
 #include "config.h"

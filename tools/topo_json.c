@@ -40,16 +40,16 @@ static json_t *gpu_of(const struct tool_seen *s)
     char at[32];
 
     return json_pack("{s:s, s:s, s:b, s:o, s:i, s:i, s:i}", "name", s->gpu_name, "pci",
-                     tool_gpu_at(at, sizeof at, &s->gpu), "simulated", s->simulated,
-                     "socket", known(s->machine.gpu_socket), "others", s->gpu.peers, "reached", s->gpu.reached, "nvlink",
+                     tool_gpu_at(at, sizeof at, &s->gpu), "simulated", s->simulated, "socket",
+                     known(s->machine.gpu_socket), "others", s->gpu.peers, "reached", s->gpu.reached, "nvlink",
                      s->gpu.linked);
 }
 
 static json_t *seat_of(const struct tool_site *site, int rank)
 {
     const struct tt_seat *seat = &site->topo->seats[rank];
-    json_t *all = json_pack("{s:i, s:i, s:o, s:o, s:o}", "rank", rank, "node", seat->node, "socket", known(seat->socket),
-                            "gpu", known(seat->gpu), "nic", known(seat->nic));
+    json_t *all = json_pack("{s:i, s:i, s:o, s:o, s:o}", "rank", rank, "node", seat->node, "socket",
+                            known(seat->socket), "gpu", known(seat->gpu), "nic", known(seat->nic));
     const struct tool_seen *s = site->seen ? &site->seen[rank] : NULL;
 
     if (!s)
@@ -113,10 +113,10 @@ void tool_topo_json(FILE *out, const struct tool_site *site)
         json_array_append_new(nodes, node_of(site, i));
     for (int r = 0; r < t->size; r++)
         json_array_append_new(seats, seat_of(site, r));
-    all = json_pack("{s:s, s:s, s:i, s:b, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:o}", "from", site->from, "about", t->about,
-                    "ranks", t->size, "measured", t->measured, "nodes", nodes, "seats", seats, "levels", levels_of(site),
-                    "reduce_per_byte", t->gamma, "copy_per_byte", t->copy, "launch", t->launch, "overhead", t->overhead,
-                    "warnings", warnings_of(site));
+    all = json_pack("{s:s, s:s, s:i, s:b, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:o}", "from", site->from, "about",
+                    t->about, "ranks", t->size, "measured", t->measured, "nodes", nodes, "seats", seats, "levels",
+                    levels_of(site), "reduce_per_byte", t->gamma, "copy_per_byte", t->copy, "launch", t->launch,
+                    "overhead", t->overhead, "warnings", warnings_of(site));
     if (t->size <= MOST_IN_MATRIX)
         json_object_set_new(all, "between", matrix_of(t));
     json_dumpf(all, out, JSON_INDENT(2));

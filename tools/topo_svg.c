@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A topology as a picture. Each kind of node is a panel, drawn once: its sockets hold the ranks, each above its GPU; a bar
- * joins what is joined by NVLink, PCIe or memory; lines go down to the NICs, and from there to the network. The colour of
- * a line is that of its level, which the legend names with its speed. A rank of a warning has a red ring. */
+/* A topology as a picture. Each kind of node is a panel, drawn once: its sockets hold the ranks, each above its GPU; a
+ * bar joins what is joined by NVLink, PCIe or memory; lines go down to the NICs, and from there to the network. The
+ * colour of a line is that of its level, which the legend names with its speed. A rank of a warning has a red ring. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,15 +221,15 @@ static double nic_x(const struct panel *panel, int nic, int nics)
 
 static void line(const struct picture *p, double x0, double y0, double x1, double y1, const char *colour, double width)
 {
-    fprintf(p->out, "<path d=\"M%.1f %.1f L%.1f %.1f\" fill=\"none\" stroke=\"%s\" stroke-width=\"%.1f\"/>\n", x0, y0, x1,
-            y1, colour, width);
+    fprintf(p->out, "<path d=\"M%.1f %.1f L%.1f %.1f\" fill=\"none\" stroke=\"%s\" stroke-width=\"%.1f\"/>\n", x0, y0,
+            x1, y1, colour, width);
 }
 
 static void box(const struct picture *p, double x, double y, double width, double height, const char *fill,
                 const char *stroke)
 {
-    fprintf(p->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"6\" fill=\"%s\" stroke=\"%s\"/>\n", x,
-            y, width, height, fill, stroke);
+    fprintf(p->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"6\" fill=\"%s\" stroke=\"%s\"/>\n",
+            x, y, width, height, fill, stroke);
 }
 
 static void middle(const struct picture *p, double x, double y, int size, const char *colour, const char *text)
@@ -245,8 +245,8 @@ static void draw_rank(const struct picture *p, int rank, double x, double y)
     const bool warned = p->warned && p->warned[rank];
     char text[16];
 
-    fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"14\" fill=\"#ffffff\" stroke=\"%s\" stroke-width=\"%s\"/>\n", x,
-            y, warned ? alarm : TOOL_INK, warned ? "3" : "1.2");
+    fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"14\" fill=\"#ffffff\" stroke=\"%s\" stroke-width=\"%s\"/>\n",
+            x, y, warned ? alarm : TOOL_INK, warned ? "3" : "1.2");
     snprintf(text, sizeof text, "%d", rank);
     middle(p, x, y + 4, rank > 999 ? 9 : 12, TOOL_INK, text);
 }
@@ -424,7 +424,8 @@ static double draw_levels(const struct picture *p, double y)
         snprintf(text, sizeof text, "%s: %s, alpha %s, %s%s, %s", tt_level_name((enum tt_level)l),
                  tt_level_words((enum tt_level)l), tt_time_print(alpha, sizeof alpha, s->alpha),
                  s->beta > 0 ? tt_rate_print(rate, sizeof rate, 1 / s->beta) : "unlimited",
-                 l == TT_LEVEL_HOST && t->host_shared ? " shared by the node" : "", t->measured ? "measured" : "assumed");
+                 l == TT_LEVEL_HOST && t->host_shared ? " shared by the node" : "",
+                 t->measured ? "measured" : "assumed");
         tool_svg_text(p->out, MARGIN + 44, y, 12, "fill=\"" TOOL_INK "\"", text);
         y += 20;
     }

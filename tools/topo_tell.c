@@ -45,7 +45,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (!a->file && (a->ranks || a->nodes || a->place))
-            tool_die(state, TOOL_USAGE, "-n, --nodes and --place are for a FILE; without one it is mpiexec that starts ranks");
+            tool_die(state, TOOL_USAGE,
+                     "-n, --nodes and --place are for a FILE; without one it is mpiexec that starts ranks");
         if (a->svg && a->json)
             tool_die(state, TOOL_USAGE, "--svg and --json are two forms: ask for one");
         return 0;
@@ -55,8 +56,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-    options, parse, "[FILE]",
-    "Show where ranks sit and what lies between them, and warn of what costs people most: a rank bound to cores far from "
+    options,
+    parse,
+    "[FILE]",
+    "Show where ranks sit and what lies between them, and warn of what costs people most: a rank bound to cores far "
+    "from "
     "its GPU or NIC, ranks that share a GPU while others are idle, GPUs that cannot reach each other. Of a FILE (see "
     "doc/topology.md; a bare name is one that came with Tutti), or, started by mpiexec, of what is found here.\v"
     "Examples:\n"
@@ -65,7 +69,9 @@ static const struct argp argp = {
     "  mpiexec -n 4 tutti topo\n\n"
     "Start it as you start your program, with the same options of mpiexec: it is those that it looks at. "
     "Each rank is taken to use the GPU of its number among the ranks of its node.\n",
-    NULL, NULL, NULL};
+    NULL,
+    NULL,
+    NULL};
 
 void tool_topo_parse(int argc, char **argv, struct tool_topo_arguments *a)
 {

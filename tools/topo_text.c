@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A topology as text, in the columns of nvidia-smi topo -m: a matrix of what lies between ranks, and beside it where each
- * sits. One matrix for each kind of node, since nodes that are alike would repeat it; between nodes there is the network
- * only. */
+/* A topology as text, in the columns of nvidia-smi topo -m: a matrix of what lies between ranks, and beside it where
+ * each sits. One matrix for each kind of node, since nodes that are alike would repeat it; between nodes there is the
+ * network only. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +56,8 @@ static void print_seen(FILE *out, const struct tool_seen *seen)
 {
     char at[32];
 
-    fprintf(out, "  %-12s  %-8s  %s", seen->gpu.there ? tool_gpu_at(at, sizeof at, &seen->gpu) : "-", seen->machine.nic >= 0 ? seen->machine.nic_name : "-",
+    fprintf(out, "  %-12s  %-8s  %s", seen->gpu.there ? tool_gpu_at(at, sizeof at, &seen->gpu) : "-",
+            seen->machine.nic >= 0 ? seen->machine.nic_name : "-",
             *seen->machine.cores_bound ? seen->machine.cores_bound : "?");
 }
 
@@ -87,8 +88,7 @@ static void print_matrix(FILE *out, const struct tool_site *site, int node)
         snprintf(label, sizeof label, "r%d", ranks[i]);
         fprintf(out, " %-5s", label);
     }
-    fprintf(out, "   %6s  %3s  %3s%s\n", "socket", "GPU", "NIC",
-            site->seen ? "  GPU at        NIC's     cores" : "");
+    fprintf(out, "   %6s  %3s  %3s%s\n", "socket", "GPU", "NIC", site->seen ? "  GPU at        NIC's     cores" : "");
     for (int i = 0; i < n; i++)
         print_row(out, site, ranks[i], ranks, n);
     if (n < all)
@@ -123,7 +123,7 @@ static void print_cost(FILE *out, const char *what, double launch, double beta)
     char alpha[32], rate[32];
 
     if (beta > 0 || launch > 0)
-        fprintf(out, "  %-5s %-34s %9s  %s\n", "", what, tt_time_print(alpha, sizeof alpha, launch),
+        fprintf(out, "  %-5s %-34s %9s  %s\n", "", what, launch > 0 ? tt_time_print(alpha, sizeof alpha, launch) : "-",
                 beta > 0 ? tt_rate_print(rate, sizeof rate, 1 / beta) : "-");
 }
 

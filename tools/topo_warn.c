@@ -52,11 +52,15 @@ static void bind_in_blocks(const struct tool_site *site, int rank, char *text, s
     if (each < 1)
         snprintf(text, size, "give each rank cores of the right socket: options of mpiexec for binding, or numactl");
     else if (site->open_mpi)
-        snprintf(text, size, "give each rank its block of cores, in the order of the GPUs: mpiexec --map-by slot:PE=%d "
-                             "--bind-to core ...; then run tutti topo under the same options", each);
+        snprintf(text, size,
+                 "give each rank its block of cores, in the order of the GPUs: mpiexec --map-by slot:PE=%d "
+                 "--bind-to core ...; then run tutti topo under the same options",
+                 each);
     else
-        snprintf(text, size, "give each rank its block of cores, in the order of the GPUs: mpiexec -bind-to core:%d ...; "
-                             "then run tutti topo under the same options", each);
+        snprintf(text, size,
+                 "give each rank its block of cores, in the order of the GPUs: mpiexec -bind-to core:%d ...; "
+                 "then run tutti topo under the same options",
+                 each);
 }
 
 /* ---- a rank far from its GPU ---- */
@@ -73,9 +77,11 @@ static void say_far_from_gpu(const struct tool_site *site, int rank, char *text,
     const struct tool_seen *s = seen_by(site, rank);
     char at[32];
 
-    snprintf(text, size, "rank %d is bound to cores %s of socket %d, and its GPU, at %s, is on socket %d. All that goes "
-                         "between host and GPU crosses from socket to socket", rank, s->machine.cores_bound,
-             s->machine.socket, tool_gpu_at(at, sizeof at, &s->gpu), s->machine.gpu_socket);
+    snprintf(text, size,
+             "rank %d is bound to cores %s of socket %d, and its GPU, at %s, is on socket %d. All that goes "
+             "between host and GPU crosses from socket to socket",
+             rank, s->machine.cores_bound, s->machine.socket, tool_gpu_at(at, sizeof at, &s->gpu),
+             s->machine.gpu_socket);
 }
 
 /* ---- a rank far from its NIC, which is the nearest to its GPU if it has one ---- */
@@ -93,13 +99,15 @@ static void say_far_from_nic(const struct tool_site *site, int rank, char *text,
     const struct tt_machine *m = &seen_by(site, rank)->machine;
 
     if (m->gpu_socket >= 0)
-        snprintf(text, size, "the GPU of rank %d is on socket %d, where no NIC is: the nearest, %s, is on socket %d. All "
-                             "that goes to other nodes crosses from socket to socket", rank, m->gpu_socket, m->nic_name,
-                 m->nic_socket);
+        snprintf(text, size,
+                 "the GPU of rank %d is on socket %d, where no NIC is: the nearest, %s, is on socket %d. All "
+                 "that goes to other nodes crosses from socket to socket",
+                 rank, m->gpu_socket, m->nic_name, m->nic_socket);
     else
-        snprintf(text, size, "rank %d is bound to cores %s of socket %d, where no NIC is: the nearest, %s, is on socket %d. "
-                             "All that it sends to other nodes crosses from socket to socket", rank, m->cores_bound,
-                 m->socket, m->nic_name, m->nic_socket);
+        snprintf(text, size,
+                 "rank %d is bound to cores %s of socket %d, where no NIC is: the nearest, %s, is on socket %d. "
+                 "All that it sends to other nodes crosses from socket to socket",
+                 rank, m->cores_bound, m->socket, m->nic_name, m->nic_socket);
 }
 
 static void remedy_far_from_nic(const struct tool_site *site, int rank, char *text, size_t size)
@@ -107,10 +115,12 @@ static void remedy_far_from_nic(const struct tool_site *site, int rank, char *te
     const struct tt_machine *m = &seen_by(site, rank)->machine;
 
     if (m->gpu_socket >= 0)
-        snprintf(text, size, "use the GPUs on the NIC's socket first, where there are more than ranks (CUDA_VISIBLE_DEVICES); "
-                             "two-level algorithms send the least from the others");
+        snprintf(text, size,
+                 "use the GPUs on the NIC's socket first, where there are more than ranks (CUDA_VISIBLE_DEVICES); "
+                 "two-level algorithms send the least from the others");
     else
-        snprintf(text, size, "where there are fewer ranks than cores, keep them on socket %d: mpiexec %s", m->nic_socket,
+        snprintf(text, size, "where there are fewer ranks than cores, keep them on socket %d: mpiexec %s",
+                 m->nic_socket,
                  site->open_mpi ? "--map-by socket --cpu-set with that socket's cores ..."
                                 : "-bind-to user: with that socket's cores ...");
 }
@@ -129,8 +139,10 @@ static void say_roams(const struct tool_site *site, int rank, char *text, size_t
 {
     const struct tt_machine *m = &seen_by(site, rank)->machine;
 
-    snprintf(text, size, "rank %d may run on cores %s, of all %d sockets, and its %s is on socket %d: it is near at times, "
-                         "and far at others", rank, m->cores_bound, m->sockets, m->gpu_socket >= 0 ? "GPU" : "NIC",
+    snprintf(text, size,
+             "rank %d may run on cores %s, of all %d sockets, and its %s is on socket %d: it is near at times, "
+             "and far at others",
+             rank, m->cores_bound, m->sockets, m->gpu_socket >= 0 ? "GPU" : "NIC",
              m->gpu_socket >= 0 ? m->gpu_socket : m->nic_socket);
 }
 
@@ -155,8 +167,9 @@ static void say_shares(const struct tool_site *site, int rank, char *text, size_
 static void remedy_shares(const struct tool_site *site, int rank, char *text, size_t size)
 {
     (void)rank;
-    snprintf(text, size, "let each rank take the GPU of its number on the node, cudaSetDevice(local rank %% GPUs), or let it "
-                         "see that one only: mpiexec ... sh -c 'CUDA_VISIBLE_DEVICES=$%s exec ./app'",
+    snprintf(text, size,
+             "let each rank take the GPU of its number on the node, cudaSetDevice(local rank %% GPUs), or let it "
+             "see that one only: mpiexec ... sh -c 'CUDA_VISIBLE_DEVICES=$%s exec ./app'",
              site->open_mpi ? "OMPI_COMM_WORLD_LOCAL_RANK" : "MPI_LOCALRANKID");
 }
 
@@ -174,17 +187,19 @@ static void say_cut_off(const struct tool_site *site, int rank, char *text, size
     const struct tool_seen *s = seen_by(site, rank);
     char at[32];
 
-    snprintf(text, size, "the GPU of rank %d, at %s, reaches %d of %d other GPUs directly (P2P is off): what goes between "
-                         "them goes through memory of the host", rank, tool_gpu_at(at, sizeof at, &s->gpu),
-             s->gpu.reached, s->gpu.peers);
+    snprintf(text, size,
+             "the GPU of rank %d, at %s, reaches %d of %d other GPUs directly (P2P is off): what goes between "
+             "them goes through memory of the host",
+             rank, tool_gpu_at(at, sizeof at, &s->gpu), s->gpu.reached, s->gpu.peers);
 }
 
 static void remedy_cut_off(const struct tool_site *site, int rank, char *text, size_t size)
 {
     (void)site;
     (void)rank;
-    snprintf(text, size, "nvidia-smi topo -p2p r names the pairs; what turns P2P off is, most often, PCIe access control "
-                         "(ACS) or an IOMMU, a virtual machine, or cards whose driver does not offer it");
+    snprintf(text, size,
+             "nvidia-smi topo -p2p r names the pairs; what turns P2P off is, most often, PCIe access control "
+             "(ACS) or an IOMMU, a virtual machine, or cards whose driver does not offer it");
 }
 
 /* ---- the rows ---- */

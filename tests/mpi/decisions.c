@@ -307,7 +307,7 @@ static void test_lifetime(void)
     expect(twin, 8, "tree (info key tutti_allreduce)");
     expect_hint(twin, "tutti_bcast", NULL);
     MPI_Comm_free(&twin);
-    test_success(set_hint(comm, "tutti_allreduce", ""));
+    test_success(set_hint(comm, "tutti_allreduce", "none"));
     expect(comm, 8, "model: ");
     expect_hint(comm, "tutti_bcast", "chain/8K");
     PMPI_Info_free(&info);

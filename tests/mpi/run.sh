@@ -199,6 +199,54 @@ run_ends()
     says "all as it should be"
 }
 
+# topo RANKS [ARGUMENT...]: `tutti topo`, which is no program of the tests'
+topo()
+{
+    ranks=$1
+    shift
+    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n "$ranks" "$BUILD/tutti" topo "$@" >"$output" 2>&1
+    status=$?
+}
+
+run_topology()
+{
+    passes 4 "" topology linked
+    export TUTTI_SIM_LINKS=pcie
+    passes 3 "" topology apart
+    cat >"$output.json" <<'EOT'
+{"about": "two nodes", "nodes": [{"count": 2, "sockets": 2, "cores": 8, "gpus": 2, "nics": 1, "links": "nvlink", "ranks": 2}],
+ "place": "round-robin", "speeds": {"gpu": {"alpha": "2us", "bandwidth": "400GB/s"}, "link": {"alpha": "3us", "bandwidth":
+ "100GB/s"}, "host": {"alpha": "1us", "bandwidth": "8GB/s"}, "nic": {"alpha": "3us", "bandwidth": "12GB/s"}}}
+EOT
+    export TUTTI_TOPO="$output.json" TUTTI_LOG=debug
+    launch 4 "" topology told
+    [ $status -eq 0 ] || fail "topology told: exit status $status"
+    says "topology of 4 ranks on 2 nodes, 2 of them with NVLink, as TUTTI_TOPO says, .* 0.0.0.0 1.0.0.0 0.1.1.0 1.1.1.0\$"
+    unset TUTTI_LOG
+    topo 4
+    says "^4 ranks on 2 nodes, as TUTTI_TOPO=.* says"
+    says "node 1: ranks 1,3"
+    unset TUTTI_TOPO
+    export TUTTI_SIM_LINKS=none
+    topo 3
+    [ $status -eq 0 ] || fail "tutti topo: exit status $status"
+    says "^3 ranks on 1 node, as found; .*SIMULATED"
+    says "  r0     X     host  gpu "
+    says "^warning: ranks 0-2: on GPUs that cannot reach each other"
+    unset TUTTI_SIM_LINKS
+    topo 2 --json
+    says '"between": \['
+    says '"link"'
+    topo 2 --no-such-option
+    [ $status -ne 0 ] || fail "tutti topo --no-such-option: exit status 0"
+    [ "$(grep -c unrecognized "$output")" -eq 1 ] || { cat "$output"; fail "a wrong option must be said once"; }
+    # two ranks that take the same of two GPUs
+    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env CUDA_VISIBLE_DEVICES=0,1 "$BUILD/tutti" topo : \
+        -n 1 env CUDA_VISIBLE_DEVICES=1,0 "$BUILD/tutti" topo >"$output" 2>&1
+    says "^warning: ranks 0-1: share a GPU while others are idle: ranks 0 and 1 are on one GPU, while 1 of the 2"
+    rm -f "$output.json"
+}
+
 # together WORDS VARIABLE=VALUE VARIABLE=VALUE: MPI_Init of two ranks, each with its setting, must fail and say WORDS
 together()
 {
@@ -251,54 +299,6 @@ EOT
     launch 12 "" nocuda
     ! grep -q "slow:" "$output" || { cat "$output"; fail "nobody pinned anything"; }
     unset TUTTI_TOPO
-    rm -f "$output.json"
-}
-
-# topo RANKS [ARGUMENT...]: `tutti topo`, which is no program of the tests'
-topo()
-{
-    ranks=$1
-    shift
-    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n "$ranks" "$BUILD/tutti" topo "$@" >"$output" 2>&1
-    status=$?
-}
-
-run_topology()
-{
-    passes 4 "" topology linked
-    export TUTTI_SIM_LINKS=pcie
-    passes 3 "" topology apart
-    cat >"$output.json" <<'EOT'
-{"about": "two nodes", "nodes": [{"count": 2, "sockets": 2, "cores": 8, "gpus": 2, "nics": 1, "links": "nvlink", "ranks": 2}],
- "place": "round-robin", "speeds": {"gpu": {"alpha": "2us", "bandwidth": "400GB/s"}, "link": {"alpha": "3us", "bandwidth":
- "100GB/s"}, "host": {"alpha": "1us", "bandwidth": "8GB/s"}, "nic": {"alpha": "3us", "bandwidth": "12GB/s"}}}
-EOT
-    export TUTTI_TOPO="$output.json" TUTTI_LOG=debug
-    launch 4 "" topology told
-    [ $status -eq 0 ] || fail "topology told: exit status $status"
-    says "topology of 4 ranks on 2 nodes, 2 of them with NVLink, as TUTTI_TOPO says, .* 0.0.0.0 1.0.0.0 0.1.1.0 1.1.1.0\$"
-    unset TUTTI_LOG
-    topo 4
-    says "^4 ranks on 2 nodes, as TUTTI_TOPO=.* says"
-    says "node 1: ranks 1,3"
-    unset TUTTI_TOPO
-    export TUTTI_SIM_LINKS=none
-    topo 3
-    [ $status -eq 0 ] || fail "tutti topo: exit status $status"
-    says "^3 ranks on 1 node, as found; .*SIMULATED"
-    says "  r0     X     host  gpu "
-    says "^warning: ranks 0-2: on GPUs that cannot reach each other"
-    unset TUTTI_SIM_LINKS
-    topo 2 --json
-    says '"between": \['
-    says '"link"'
-    topo 2 --no-such-option
-    [ $status -ne 0 ] || fail "tutti topo --no-such-option: exit status 0"
-    [ "$(grep -c unrecognized "$output")" -eq 1 ] || { cat "$output"; fail "a wrong option must be said once"; }
-    # two ranks that take the same of two GPUs
-    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env CUDA_VISIBLE_DEVICES=0,1 "$BUILD/tutti" topo : \
-        -n 1 env CUDA_VISIBLE_DEVICES=1,0 "$BUILD/tutti" topo >"$output" 2>&1
-    says "^warning: ranks 0-1: share a GPU while others are idle: ranks 0 and 1 are on one GPU, while 1 of the 2"
     rm -f "$output.json"
 }
 

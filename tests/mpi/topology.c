@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The topology that Tutti makes of a communicator, as its line at TUTTI_LOG=debug tells it: of all ranks, of parts of them
- * and of ranks in another order, found on the simulated device, or told by TUTTI_TOPO; but for MPI_COMM_WORLD, whose
- * topology is made in MPI_Init, when a program has no GPU yet. topology MODE: "linked" or
- * "apart", what the GPUs are expected to be to each other; or "told", as two nodes of two GPUs each, ranks dealt out in
- * turn, which is what the file that run.sh wrote says. */
+/* The topology that Tutti makes of a communicator, as its line at TUTTI_LOG=debug tells it: of all ranks, of parts of
+ * them and of ranks in another order, found on the simulated device, or told by TUTTI_TOPO; but for MPI_COMM_WORLD,
+ * whose topology is made in MPI_Init, when a program has no GPU yet. topology MODE: "linked" or "apart", what the GPUs
+ * are expected to be to each other; or "told", as two nodes of two GPUs each, ranks dealt out in turn, which is what
+ * the file that run.sh wrote says. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,8 +112,8 @@ static void check_seats(const struct seat *seats, const int *world, int size)
             test_check((seats[o].node == seats[r].node && seats[o].gpu >= 0 && seats[o].gpu == seats[r].gpu) ==
                            same_gpu(world[o], world[r]),
                        "ranks %d and %d are on GPUs %d and %d", o, r, seats[o].gpu, seats[r].gpu);
-        test_check(!told || (seats[r].socket == gpu_of(world[r]) && seats[r].nic == 0), "rank %d at socket %d, NIC %d", r,
-                   seats[r].socket, seats[r].nic);
+        test_check(!told || (seats[r].socket == gpu_of(world[r]) && seats[r].nic == 0), "rank %d at socket %d, NIC %d",
+                   r, seats[r].socket, seats[r].nic);
     }
 }
 
