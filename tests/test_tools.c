@@ -684,6 +684,7 @@ static const struct {
     {"@ explain allreduce --topo h100x8 --place anywhere", 1, {"no placement \"anywhere\"", "block, round-robin"}},
     {"@ explain allreduce --topo nowhere", 1, {"nowhere", "h100x8"}},
     {"@ explain allreduce --topo h100x8 --nodes 1 -n 9", 1, {"9 ranks do not fit"}},
+    {"@ explain neighbor_allgather --plot -", 1, {"knows no time of any"}},
     {"@ explain barrier --plot -", 2, {"does not depend on a size"}},
     {"@ explain bcast --plot - --min 1M --max 1M", 2, {"--min and --max"}},
     {"@ explain bcast --plot - --json", 2, {"give the plot a file"}},
