@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tutti explain: the whole book for one call, read offline: who could serve it, what each would cost, who would, and what
- * would change that. Here the question is understood; it is answered and told in the other files of this name. */
+/* tutti explain: the whole book for one call, read offline: who could serve it, what each would cost, who would, and
+ * what would change that. Here the question is understood; it is answered and told in the other files of this name. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,8 +24,10 @@ static const struct argp_option options[] = {
     {"non-commutative", NONCOMMUTATIVE, NULL, 0, "the op's operands must stay in rank order", 1},
     {"root", ROOT, "R", 0, "the root, where there is one [0]", 1},
     {"in-place", IN_PLACE, NULL, 0, "with MPI_IN_PLACE", 1},
-    {"topo", TOPO, "FILE", 0, "where ranks sit and what lies between them: a file, or a shipped one's name "
-                              "[one node, its speeds assumed]", 2},
+    {"topo", TOPO, "FILE", 0,
+     "where ranks sit and what lies between them: a file, or a shipped one's name "
+     "[one node, its speeds assumed]",
+     2},
     {"nodes", NODES, "N", 0, "of the topology's nodes, so many", 2},
     {"place", PLACE, "HOW", 0, "ranks sit on them in order: block, or round-robin", 2},
     {"json", JSON, NULL, 0, "for machines: all figures in bytes and seconds", 3},

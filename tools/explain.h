@@ -14,7 +14,7 @@ struct tool_ask {
     enum tt_coll coll;
     struct tt_shape shape;
     int64_t bytes;
-    bool tens;               /* sizes are told in powers of ten, as that one was given */
+    bool tens;                /* sizes are told in powers of ten, as that one was given */
     const char *file, *place; /* of the topology: NULL where nothing was said */
     int ranks, nodes;         /* 0: as the file says */
     bool json;
@@ -59,8 +59,8 @@ struct tool_change {
     const struct tt_alg *to;
 };
 
-/* The first change above a size of the ask's, up to `most` bytes, or below it, down to one element: to the element. false:
- * none. */
+/* The first change above a size of the ask's, up to `most` bytes, or below it, down to one element: to the element.
+ * false: none. */
 bool tool_change_above(const struct tool_ask *a, int64_t bytes, int64_t most, struct tool_change *change);
 bool tool_change_below(const struct tool_ask *a, int64_t bytes, struct tool_change *change);
 
@@ -72,7 +72,8 @@ struct tool_otherwise {
 enum { TOOL_MAX_OTHERWISE = 8 };
 
 /* The cases nearby in which another algorithm than chosen would run. Returns how many. */
-int tool_otherwise(const struct tool_ask *a, const struct tt_choice *chosen, struct tool_otherwise cases[TOOL_MAX_OTHERWISE]);
+int tool_otherwise(const struct tool_ask *a, const struct tt_choice *chosen,
+                   struct tool_otherwise cases[TOOL_MAX_OTHERWISE]);
 
 /* ---- telling ---- */
 
@@ -88,8 +89,8 @@ struct tool_answer {
 void tool_explain_text(const struct tool_ask *a, const struct tool_answer *answer);
 void tool_explain_json(const struct tool_ask *a, const struct tool_answer *answer);
 
-/* explain_plot.c: predicted time against size, for every candidate: a picture by gnuplot, or a chart of letters. Returns
- * an exit status. */
+/* explain_plot.c: predicted time against size, for every candidate: a picture by gnuplot, or a chart of letters.
+ * Returns an exit status. */
 int tool_explain_plot(const struct argp_state *state, const struct tool_ask *a);
 
 #endif

@@ -182,7 +182,8 @@ static void try_variables(const struct tool_ask *a, struct cases *cases)
     note(cases, &choice, "without TUTTI_SEGMENT");
 }
 
-int tool_otherwise(const struct tool_ask *a, const struct tt_choice *chosen, struct tool_otherwise list[TOOL_MAX_OTHERWISE])
+int tool_otherwise(const struct tool_ask *a, const struct tt_choice *chosen,
+                   struct tool_otherwise list[TOOL_MAX_OTHERWISE])
 {
     struct cases cases = {chosen->alg, list, 0};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each algorithm costs. Rounds, messages and bytes are counted in the plans that would run, not taken from formulas.
- * Up to TOOL_ALL_RANKS ranks every rank's plan is built and set in time; beyond, that would take gigabytes, so a few
- * ranks stand for all. Times are the cost model's. */
+/* What each algorithm costs. Rounds, messages and bytes are counted in the plans that would run, not taken from
+ * formulas. Up to TOOL_ALL_RANKS ranks every rank's plan is built and set in time; beyond, that would take gigabytes,
+ * so a few ranks stand for all. Times are the cost model's. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

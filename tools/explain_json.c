@@ -29,7 +29,8 @@ static json_t *row_of(const struct tool_figures *f, const struct tool_ask *a)
 
 static json_t *change_of(bool there_is, const struct tool_change *change)
 {
-    return there_is ? json_pack("{s:I, s:s}", "bytes", (json_int_t)change->bytes, "name", change->to->name) : json_null();
+    return there_is ? json_pack("{s:I, s:s}", "bytes", (json_int_t)change->bytes, "name", change->to->name)
+                    : json_null();
 }
 
 /* The lists: algorithms, and what would change the choice. */
@@ -50,12 +51,12 @@ static void add_lists(json_t *all, const struct tool_ask *a, const struct tool_a
 
 void tool_explain_json(const struct tool_ask *a, const struct tool_answer *answer)
 {
-    json_t *all = json_pack(
-        "{s:s, s:i, s:i, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:{s:s, s:s}}", "collective", tt_coll_name(a->coll), "ranks",
-        a->shape.size, "nodes", a->shape.nodes->n, "bytes", (json_int_t)a->bytes, "count", (json_int_t)a->shape.count,
-        "root", a->shape.root, "commutes", a->shape.commutes, "reproducible", a->shape.reproducible, "speeds_measured",
-        a->topo->measured, "all_ranks_counted", a->shape.size <= TOOL_ALL_RANKS, "chosen", "name",
-        answer->choice.alg->name, "why", answer->choice.why);
+    json_t *all = json_pack("{s:s, s:i, s:i, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:{s:s, s:s}}", "collective",
+                            tt_coll_name(a->coll), "ranks", a->shape.size, "nodes", a->shape.nodes->n, "bytes",
+                            (json_int_t)a->bytes, "count", (json_int_t)a->shape.count, "root", a->shape.root,
+                            "commutes", a->shape.commutes, "reproducible", a->shape.reproducible, "speeds_measured",
+                            a->topo->measured, "all_ranks_counted", a->shape.size <= TOOL_ALL_RANKS, "chosen", "name",
+                            answer->choice.alg->name, "why", answer->choice.why);
 
     add_lists(all, a, answer);
     if (tool_reduces(a->coll))

@@ -18,7 +18,8 @@
 enum { PICTURE_POINTS = 145 };
 
 /* Of the lines; beyond them the same again, dashed. */
-static const char *const colours[] = {"#2f6fde", "#d9480f", "#2b8a3e", "#862e9c", "#0b7285", "#a67c00", "#c2255c", "#5c5f66"};
+static const char *const colours[] = {"#2f6fde", "#d9480f", "#2b8a3e", "#862e9c",
+                                      "#0b7285", "#a67c00", "#c2255c", "#5c5f66"};
 enum { NCOLOURS = sizeof colours / sizeof *colours };
 extern char **environ;
 
@@ -35,7 +36,7 @@ static void add_curve(struct tool_plot *plot, const struct tt_alg *alg)
 
         s.count = plot->bytes[i] / unit;
         *seconds = tt_estimate(alg, &s, plot->ask->net).seconds;
-        plot->least = *seconds < plot->least && *seconds > 0 ? *seconds : plot->least;
+        plot->least = *seconds<plot->least && * seconds> 0 ? *seconds : plot->least;
         plot->most = *seconds > plot->most ? *seconds : plot->most;
     }
     plot->ncurves++;
@@ -48,7 +49,8 @@ static void mark_changes(struct tool_plot *plot)
 
     do
         plot->marks[plot->nmarks++] = change;
-    while (plot->nmarks < TOOL_MAX_MARKS && tool_change_above(a, change.bytes, plot->bytes[plot->npoints - 1], &change));
+    while (plot->nmarks < TOOL_MAX_MARKS &&
+           tool_change_above(a, change.bytes, plot->bytes[plot->npoints - 1], &change));
 }
 
 static void calculate(const struct argp_state *state, struct tool_plot *plot, const struct tool_ask *a, int points)
@@ -153,7 +155,8 @@ static void write_data(FILE *out, const struct tool_plot *plot)
 static void write_script(FILE *out, const struct tool_plot *plot)
 {
     fputs("set terminal svg noenhanced size 960,600 font 'DejaVu Sans,12' background '#ffffff'\n"
-          "set logscale xy\nset grid linecolor '#d5d9e2'\nset key outside right top Left reverse samplen 2\n", out);
+          "set logscale xy\nset grid linecolor '#d5d9e2'\nset key outside right top Left reverse samplen 2\n",
+          out);
     fprintf(out, "set xrange [%lld:%lld]\n", (long long)plot->bytes[0], (long long)plot->bytes[plot->npoints - 1]);
     write_title(out, plot->ask);
     write_tics(out, plot);
