@@ -522,6 +522,12 @@ START_TEST(the_fastest_is_chosen)
         ck_assert(!seconds || json_is_true(json_object_get(json_array_get(rows, i), "feasible")));
         ck_assert(!seconds || json_real_value(seconds) >= before);
         before = seconds ? json_real_value(seconds) : before;
+        if (seconds) {
+            const double latency =
+                json_real_value(json_object_get(json_array_get(rows, i), "latency_seconds"));
+
+            ck_assert(latency > 0 && latency <= before * (1 + 1e-9));
+        }
     }
     /* others may take the same time, to a millionth */
     ck_assert_double_le(seconds_of(row(all, chosen(all))), seconds_of(json_array_get(rows, 0)) * (1 + 2e-6));

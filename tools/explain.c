@@ -156,6 +156,16 @@ static void settle_reduction(const struct argp_state *state, struct tool_ask *a)
     a->shape.unit = cell->size;
 }
 
+static bool settle_latencies(struct tool_ask *a)
+{
+    a->instant = *a->topo;
+    for (int level = 0; level < TT_NLEVELS; level++)
+        a->instant.speed[level].beta = 0;
+    a->instant.gamma = a->instant.copy = 0;
+    a->latencies = tt_net_make(&a->instant);
+    return a->latencies != NULL;
+}
+
 static void settle_topology(const struct argp_state *state, struct tool_ask *a)
 {
     char why[1024];
@@ -169,7 +179,7 @@ static void settle_topology(const struct argp_state *state, struct tool_ask *a)
     if (!a->file)
         a->topo = tt_topo_assumed(a->ranks ? a->ranks : RANKS);
     a->net = a->topo ? tt_net_make(a->topo) : NULL;
-    if (!a->net)
+    if (!a->net || !settle_latencies(a))
         tool_die(state, TOOL_FAILED, "out of memory");
     a->shape.size = a->ranks = a->topo->size;
     a->shape.nodes = &a->topo->nodes;
@@ -246,6 +256,7 @@ int tool_explain(int argc, char **argv)
     if (a.plot)
         status = tool_explain_plot(&state, &a);
     tt_net_free(a.net);
+    tt_net_free(a.latencies);
     tt_topo_free(a.topo);
     return status;
 }

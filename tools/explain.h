@@ -21,7 +21,9 @@ struct tool_ask {
     const char *plot;    /* a file, "-", or NULL */
     int64_t least, most; /* bytes of a plot */
     struct tt_topo *topo;
-    struct tt_net *net; /* of topo */
+    struct tt_net *net;       /* of topo */
+    struct tt_topo instant;   /* the same, where bytes take no time */
+    struct tt_net *latencies; /* of instant */
 };
 
 char *tool_ask_size(const struct tool_ask *a, char *text, size_t size, int64_t bytes);
@@ -38,6 +40,7 @@ struct tool_figures {
     const char *why_not; /* NULL: it is feasible */
     bool timed;          /* the model says how long it takes: */
     double seconds;
+    double latency;  /* so many of them would remain if bytes took no time */
     int64_t segment; /* bytes; 0: it has none */
     bool planned;    /* there is a plan to count: */
     int rounds;

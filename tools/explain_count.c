@@ -53,8 +53,10 @@ static struct tool_figures count(const struct argp_state *state, const struct tt
         s.segment = choice->alg == alg && choice->segment ? choice->segment : tt_best_segment(alg, &s, a->net);
         f.segment = s.segment * (int64_t)s.unit;
     }
-    if (f.timed)
+    if (f.timed) {
         f.seconds = tt_estimate(alg, &s, a->net).seconds;
+        f.latency = tt_estimate(alg, &s, a->latencies).seconds;
+    }
     f.planned = alg->build && !f.why_not;
     if (f.planned && !(s.size <= TOOL_ALL_RANKS ? count_all(&f, &s) : count_some(&f, &s)))
         tool_die(state, TOOL_FAILED, "cannot set out %s %s: %s", tt_coll_name(s.coll), alg->name, strerror(errno));

@@ -14,7 +14,8 @@ static json_t *row_of(const struct tool_figures *f, const struct tool_ask *a)
     if (f->why_not)
         json_object_set_new(row, "why_not", json_string(f->why_not));
     if (f->timed)
-        json_object_set_new(row, "predicted_seconds", json_real(f->seconds));
+        json_object_update_new(row,
+                               json_pack("{s:f, s:f}", "predicted_seconds", f->seconds, "latency_seconds", f->latency));
     if (f->segment)
         json_object_set_new(row, "segment_bytes", json_integer(f->segment));
     if (f->planned)

@@ -30,14 +30,18 @@ static void print_call(const struct tool_ask *a)
 static void print_figures(const struct tool_figures *f, const struct tool_ask *a, bool chosen)
 {
     const int64_t unit = (int64_t)a->shape.unit;
-    char time[32] = "-", sent[32], reduced[32];
+    char time[32] = "-", latency[32] = "-", sent[32], reduced[32];
 
     printf("%c %-18s ", chosen ? '*' : ' ', f->alg->name);
     if (f->why_not) {
         printf("cannot serve this: %s\n", f->why_not);
         return;
     }
-    printf("%8s ", f->timed ? tt_time_print(time, sizeof time, f->seconds) : time);
+    if (f->timed) {
+        tt_time_print(time, sizeof time, f->seconds);
+        snprintf(latency, sizeof latency, "%.0f %%", f->seconds > 0 ? 100 * f->latency / f->seconds : 0);
+    }
+    printf("%8s %7s ", time, latency);
     if (!f->planned)
         printf("%6s %8s %10s %11s  %s\n", "-", "-", "-", "-", f->alg->summary);
     else
@@ -49,8 +53,9 @@ static void print_figures(const struct tool_figures *f, const struct tool_ask *a
 
 static void print_table(const struct tool_ask *a, const struct tool_answer *answer)
 {
-    printf("\n  %-18s %8s %6s %8s %10s %11s\n", "", "expected", "", "messages", "bytes", "bytes");
-    printf("  %-18s %8s %6s %8s %10s %11s\n", "algorithm", "time", "rounds", "per rank", "sent", "reduced");
+    printf("\n  %-18s %8s %7s %6s %8s %10s %11s\n", "", "expected", "of it", "", "messages", "bytes", "bytes");
+    printf("  %-18s %8s %7s %6s %8s %10s %11s\n", "algorithm", "time", "latency", "rounds", "per rank", "sent",
+           "reduced");
     for (int i = 0; i < answer->nrows; i++)
         print_figures(&answer->rows[i], a, answer->rows[i].alg == answer->choice.alg);
 }
