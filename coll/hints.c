@@ -164,8 +164,10 @@ static int refuse_difference(MPI_Comm comm, const struct tt_hints *h, const stru
     name_of(a->coll, name, sizeof name);
     if (rank == 0 || rank == a->odd)
         tt_log(TT_ERROR, "info key %s: rank %d has %s", name, rank, value);
-    snprintf(why, sizeof why, "the info key %s must be equal on all ranks of the communicator: rank %d's differs from "
-                              "rank 0's", name, a->odd);
+    snprintf(why, sizeof why,
+             "the info key %s must be equal on all ranks of the communicator: rank %d's differs from "
+             "rank 0's",
+             name, a->odd);
     return tt_raise_together(comm, why);
 }
 

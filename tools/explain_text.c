@@ -92,6 +92,8 @@ void tool_explain_text(const struct tool_ask *a, const struct tool_answer *answe
     print_changes(a, answer);
     printf("Times are the cost model's, by speeds %s; other figures are those of the busiest rank.\n",
            a->topo->measured ? "measured" : "assumed");
+    if (tt_coll_lengths_local(a->shape.coll))
+        puts("No rank knows the others' lengths, so the choice is made, and times are told, as if nothing were sent.");
     if (a->shape.size > TOOL_ALL_RANKS)
         puts("With so many ranks, a few stand for all: rounds are those of the longest part among them.");
 }
