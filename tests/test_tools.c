@@ -571,6 +571,48 @@ START_TEST(where_the_choice_changes_it_does)
 }
 END_TEST
 
+/* What `tutti tune` wrote beside the rules is told, if they are rules for such a call. */
+START_TEST(measured_times_are_told)
+{
+    json_t *all;
+    char args[64] = "allreduce -n 4 --bytes 64K";
+
+    expect_status(0, "printf 'allreduce ranks 4 -> ring\\n#: allreduce 64K ring 12.5 us +- 0.4 us, 9 times\\n"
+                     "#: allreduce 64K native 20 us +- 1 us, 9 times\\n#.\\n' >%s/tuned", scratch);
+    expect_status(0, "TUTTI_RULES=%s/tuned @ explain %s", scratch, args);
+    expect_said(" measured ");
+    expect_said("12.5 us");
+    expect_said("20 us");
+    expect_status(0, "TUTTI_RULES=%s/tuned @ explain %s --json", scratch, args);
+    all = json_loads(said, 0, NULL);
+    ck_assert_ptr_nonnull(all);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(row(all, "ring"), "measured_seconds")), 12.5e-6, 1e-12);
+    ck_assert_ptr_null(json_object_get(row(all, "tree"), "measured_seconds"));
+    json_decref(all);
+    expect_status(0, "TUTTI_RULES=%s/tuned @ explain allreduce -n 5 --bytes 64K", scratch);
+    expect_count("measured", 0);
+    expect_status(0, "TUTTI_RULES=%s/tuned @ explain allreduce -n 4 --bytes 32K", scratch);
+    expect_count("measured", 0);
+}
+END_TEST
+
+/* As in a run. */
+START_TEST(the_variables_topology_counts)
+{
+    expect_status(0, "TUTTI_TOPO=%s/../no/such @ explain bcast; true", scratch);
+    expect_said("cannot be read");
+    expect_status(0, "cp ${srcdir:-..}/selector/topologies/a100x4.json %s/a.json", scratch);
+    expect_status(0, "TUTTI_TOPO=%s/a.json @ explain bcast", scratch);
+    expect_said("bcast of 1 MiB on 16 ranks of 4 nodes");
+    expect_status(0, "TUTTI_TOPO=%s/a.json @ explain bcast --topo h100x8", scratch);
+    expect_said("on 64 ranks of 8 nodes");
+    expect_status(0, "sed 's/\"place\"/\"measured\": true, \"place\"/' <%s/a.json >%s/m.json", scratch, scratch);
+    expect_status(0, "TUTTI_PROFILE=%s/m.json @ explain bcast -n 4", scratch);
+    expect_said("by speeds measured");
+    expect_said("on 4 ranks, root 0");
+}
+END_TEST
+
 START_TEST(other_cases_are_told)
 {
     json_t *all, *cases;
@@ -933,6 +975,8 @@ static TCase *explain_case(void)
     tcase_add_loop_test(all, the_fastest_is_chosen, 0, N(asked));
     tcase_add_loop_test(all, where_the_choice_changes_it_does, 0, N(asked));
     tcase_add_test(all, other_cases_are_told);
+    tcase_add_test(all, measured_times_are_told);
+    tcase_add_test(all, the_variables_topology_counts);
     tcase_add_test(all, sizes_are_told_as_they_were_given);
     tcase_add_loop_test(all, many_ranks_are_explained_at_once, 0, 2);
     tcase_add_test(all, a_chart_marks_what_is_chosen);

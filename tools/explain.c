@@ -156,30 +156,51 @@ static void settle_reduction(const struct argp_state *state, struct tool_ask *a)
     a->shape.unit = cell->size;
 }
 
-static bool settle_latencies(struct tool_ask *a)
+struct tt_topo *tool_ask_topology(const struct tool_ask *a, int ranks, int nodes, const char *place, char *why,
+                                  size_t size)
+{
+    struct tt_topo *t = NULL;
+
+    if (a->file) {
+        if (tt_topo_read(a->file, ranks, nodes, place, &t, why, size))
+            return NULL;
+    } else {
+        t = tt_topo_assumed(ranks ? ranks : RANKS);
+        snprintf(why, size, "out of memory");
+    }
+    if (t && a->profile)
+        tt_topo_take_speeds(t, a->profile);
+    return t;
+}
+
+static bool settle_nets(struct tool_ask *a)
 {
     a->instant = *a->topo;
     for (int level = 0; level < TT_NLEVELS; level++)
         a->instant.speed[level].beta = 0;
     a->instant.gamma = a->instant.copy = 0;
+    a->net = tt_net_make(a->topo);
     a->latencies = tt_net_make(&a->instant);
-    return a->latencies != NULL;
+    return a->net && a->latencies;
 }
 
+/* TUTTI_TOPO and TUTTI_PROFILE count as in a run, where --topo does not say otherwise. */
 static void settle_topology(const struct argp_state *state, struct tool_ask *a)
 {
     char why[1024];
 
     if (a->ranks > MAX_RANKS)
         tool_die(state, TOOL_USAGE, "counts up to %d ranks, not %d", MAX_RANKS, a->ranks);
+    if (!a->file && tt_config.topo)
+        a->file = getenv("TUTTI_TOPO");
     if (!a->file && (a->nodes || a->place))
         tool_die(state, TOOL_USAGE, "%s is of a topology: say which one by --topo", a->nodes ? "--nodes" : "--place");
-    if (a->file && tt_topo_read(a->file, a->ranks, a->nodes, a->place, &a->topo, why, sizeof why))
+    if (tt_config.profile && tt_topo_read(getenv("TUTTI_PROFILE"), 1, 0, NULL, &a->profile, why, sizeof why))
         tool_die(state, TOOL_FAILED, "%s", why);
-    if (!a->file)
-        a->topo = tt_topo_assumed(a->ranks ? a->ranks : RANKS);
-    a->net = a->topo ? tt_net_make(a->topo) : NULL;
-    if (!a->net || !settle_latencies(a))
+    a->topo = tool_ask_topology(a, a->ranks, a->nodes, a->place, why, sizeof why);
+    if (!a->topo)
+        tool_die(state, TOOL_FAILED, "%s", why);
+    if (!settle_nets(a))
         tool_die(state, TOOL_FAILED, "out of memory");
     a->shape.size = a->ranks = a->topo->size;
     a->shape.nodes = &a->topo->nodes;
@@ -203,11 +224,11 @@ static void settle(const struct argp_state *state, struct tool_ask *a)
 
     a->coll = tool_coll(state, a->coll_name ? a->coll_name : "");
     a->shape.coll = tt_coll_family(a->coll);
-    settle_topology(state, a);
-    tool_check_root(state, &a->shape);
     tt_config_point_out_unknown();
     if (tt_config_load(why, sizeof why))
         tool_die(state, TOOL_FAILED, "%s", why);
+    settle_topology(state, a);
+    tool_check_root(state, &a->shape);
     if (a->shape.coll == TT_COLL_barrier)
         a->bytes = 0;
     if (tool_reduces(a->coll))
@@ -258,5 +279,6 @@ int tool_explain(int argc, char **argv)
     tt_net_free(a.net);
     tt_net_free(a.latencies);
     tt_topo_free(a.topo);
+    tt_topo_free(a.profile);
     return status;
 }

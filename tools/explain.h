@@ -18,8 +18,9 @@ struct tool_ask {
     const char *file, *place; /* of the topology: NULL where nothing was said */
     int ranks, nodes;         /* 0: as the file says */
     bool json;
-    const char *plot;    /* a file, "-", or NULL */
-    int64_t least, most; /* bytes of a plot */
+    const char *plot;        /* a file, "-", or NULL */
+    int64_t least, most;     /* bytes of a plot */
+    struct tt_topo *profile; /* TUTTI_PROFILE, of which only the speeds count; NULL: none */
     struct tt_topo *topo;
     struct tt_net *net;       /* of topo */
     struct tt_topo instant;   /* the same, where bytes take no time */
@@ -30,6 +31,10 @@ char *tool_ask_size(const struct tool_ask *a, char *text, size_t size, int64_t b
 
 /* Has it a size at all? A barrier has none, and of some no size is known to all ranks. */
 bool tool_ask_sized(const struct tool_ask *a);
+
+/* Where so many ranks would sit; NULL with why filled. */
+struct tt_topo *tool_ask_topology(const struct tool_ask *a, int ranks, int nodes, const char *place, char *why,
+                                  size_t size);
 
 /* ---- explain_count.c: what each algorithm costs ---- */
 
@@ -42,7 +47,9 @@ struct tool_figures {
     double seconds;
     double latency;  /* so many of them would remain if bytes took no time */
     int64_t segment; /* bytes; 0: it has none */
-    bool planned;    /* there is a plan to count: */
+    bool tuned;      /* `tutti tune` measured it, and the rules file tells what: */
+    double measured;
+    bool planned; /* there is a plan to count: */
     int rounds;
     struct tt_totals most; /* of one rank */
 };

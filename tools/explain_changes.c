@@ -106,11 +106,7 @@ static bool choose_on(const struct tool_ask *a, int ranks, int nodes, const char
     struct tool_ask other = *a;
     char why[256];
 
-    other.topo = NULL;
-    if (!a->file)
-        other.topo = tt_topo_assumed(ranks);
-    else if (tt_topo_read(a->file, ranks, nodes, place, &other.topo, why, sizeof why))
-        return false;
+    other.topo = tool_ask_topology(a, ranks, nodes, place, why, sizeof why);
     other.net = other.topo ? tt_net_make(other.topo) : NULL;
     if (other.net) {
         other.shape.size = ranks;

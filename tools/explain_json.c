@@ -16,6 +16,8 @@ static json_t *row_of(const struct tool_figures *f, const struct tool_ask *a)
     if (f->timed)
         json_object_update_new(row,
                                json_pack("{s:f, s:f}", "predicted_seconds", f->seconds, "latency_seconds", f->latency));
+    if (f->tuned)
+        json_object_set_new(row, "measured_seconds", json_real(f->measured));
     if (f->segment)
         json_object_set_new(row, "segment_bytes", json_integer(f->segment));
     if (f->planned)

@@ -27,7 +27,7 @@ static void print_call(const struct tool_ask *a)
         printf("  %s\n", a->topo->about);
 }
 
-static void print_figures(const struct tool_figures *f, const struct tool_ask *a, bool chosen)
+static void print_figures(const struct tool_figures *f, const struct tool_ask *a, bool chosen, bool measured)
 {
     const int64_t unit = (int64_t)a->shape.unit;
     char time[32] = "-", latency[32] = "-", sent[32], reduced[32];
@@ -42,6 +42,8 @@ static void print_figures(const struct tool_figures *f, const struct tool_ask *a
         snprintf(latency, sizeof latency, "%.0f %%", f->seconds > 0 ? 100 * f->latency / f->seconds : 0);
     }
     printf("%8s %7s ", time, latency);
+    if (measured)
+        printf("%8s ", f->tuned ? tt_time_print(time, sizeof time, f->measured) : "-");
     if (!f->planned)
         printf("%6s %8s %10s %11s  %s\n", "-", "-", "-", "-", f->alg->summary);
     else
@@ -53,11 +55,16 @@ static void print_figures(const struct tool_figures *f, const struct tool_ask *a
 
 static void print_table(const struct tool_ask *a, const struct tool_answer *answer)
 {
-    printf("\n  %-18s %8s %7s %6s %8s %10s %11s\n", "", "expected", "of it", "", "messages", "bytes", "bytes");
-    printf("  %-18s %8s %7s %6s %8s %10s %11s\n", "algorithm", "time", "latency", "rounds", "per rank", "sent",
-           "reduced");
+    bool measured = false;
+
     for (int i = 0; i < answer->nrows; i++)
-        print_figures(&answer->rows[i], a, answer->rows[i].alg == answer->choice.alg);
+        measured |= answer->rows[i].tuned;
+    printf("\n  %-18s %8s %7s %s%6s %8s %10s %11s\n", "", "expected", "of it", measured ? "measured " : "", "",
+           "messages", "bytes", "bytes");
+    printf("  %-18s %8s %7s %s%6s %8s %10s %11s\n", "algorithm", "time", "latency", measured ? "    time " : "",
+           "rounds", "per rank", "sent", "reduced");
+    for (int i = 0; i < answer->nrows; i++)
+        print_figures(&answer->rows[i], a, answer->rows[i].alg == answer->choice.alg, measured);
 }
 
 static void print_changes(const struct tool_ask *a, const struct tool_answer *answer)
