@@ -110,9 +110,25 @@ int tt_allgather_two_level(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+double tt_allgather_two_level_cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const struct tt_pipeline pipe = tt_pipeline_plan(s, tt_longest(s), TT_MAX_LANES);
+    const int here = net->within->size, nodes = net->across->size, rails = net->rails;
+    const double n = tt_block_bytes(s), others = (double)(net->size - rails) / rails; /* of those who collect most */
+    const double across = tt_across_busy(net, n) * others / (nodes - 1), within = tt_within_busy(net, n, here) * net->size / here;
+    const double near = tt_within_cost(net, 1e-9, net->size - here), far = tt_across_cost(net, 1e-9) + (here - 1) * net->overhead;
+
+    return n == 0 ? 0
+                  : tt_pipeline_cost(net, &pipe, (struct tt_stages){.alphas = near + far,
+                                                                    .alpha = tt_larger(near, far),
+                                                                    .all = within + across,
+                                                                    .busiest = tt_larger(within, across)});
+}
+
 TT_ALGORITHM(allgather, two_level,
              .summary = "blocks across on every rail, then within, pipelined: alpha across + alpha within "
                         "+ max((N-1)/N n/L beta across, n beta within)",
              .needs = TT_TWO_LEVELS,
              .segmented = true,
-             .build = tt_allgather_two_level);
+             .build = tt_allgather_two_level,
+             .cost = tt_allgather_two_level_cost);

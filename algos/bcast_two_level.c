@@ -137,9 +137,27 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
+    const int nodes = net->across->size;
+    const double n = tt_bytes(s, s->count), slice = n / net->rails;
+    const double root = n * net->within->alone.near.beta, within = tt_within_busy(net, slice, net->rails);
+    const double across = tt_across_busy(net, slice / (nodes - 1)), again = across * (nodes - 2) / (nodes - 1);
+    const double near = tt_within_cost(net, 1e-9, net->rails), far = tt_across_cost(net, 1e-9);
+
+    return n == 0 ? 0
+                  : tt_pipeline_cost(net, &pipe,
+                                     (struct tt_stages){.alphas = 2 * near + (nodes > 2 ? 2 : 1) * far,
+                                                        .alpha = tt_larger(near, far),
+                                                        .all = root + within + across + again,
+                                                        .busiest = tt_larger(tt_larger(root, within), across)});
+}
+
 TT_ALGORITHM(bcast, two_level,
              .summary = "slices to the node's rails, pieces across, passed on, within, pipelined: 2 alpha within + 2 "
                         "alpha across + max(n/R beta across, n beta within)",
              .needs = TT_TWO_LEVELS,
              .segmented = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

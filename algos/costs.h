@@ -165,6 +165,7 @@ void tt_double_cost(struct tt_ready *t, const struct tt_shape *s, const struct t
 double tt_bcast_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_direct_cost(const struct tt_shape *s, const struct tt_net *net);
+double tt_one_cost(const struct tt_net *net, int root, double n, int messages);
 double tt_everybody_cost(const struct tt_net *net, double n, int messages);
 double tt_few_at_once_cost(const struct tt_shape *s, const struct tt_net *net, double overhead);
 double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int at_once);

@@ -207,3 +207,55 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
         do_stages(p, pipe, lane, stages, t, settle, with);
     }
 }
+
+/* ---- what it costs ---- */
+
+/* A port that all of a node share is as busy as all messages make it; one that each rank has, as those of who is handed
+ * most. */
+double tt_within_busy(const struct tt_net *net, double n, int owners)
+{
+    const struct tt_net *node = net->within;
+    const double each = (node->size - 1) * node->alone.near.beta, shared = node->all.near.beta * owners / node->size;
+
+    return n * tt_larger(each, shared);
+}
+
+double tt_within_cost(const struct tt_net *net, double n, int owners)
+{
+    const struct tt_net *node = net->within;
+
+    return n > 0 && node->size > 1 ? node->all.near.alpha + tt_larger(owners * net->overhead, net->overhead + tt_within_busy(net, n, owners)) : 0;
+}
+
+double tt_across_busy(const struct tt_net *net, double n)
+{
+    return n * net->across->all.far.beta;
+}
+
+double tt_across_cost(const struct tt_net *net, double n)
+{
+    return tt_everybody_cost(net->across, n, net->across->size - 1);
+}
+
+double tt_within_one(const struct tt_net *net, double n, int messages)
+{
+    return n > 0 && messages > 0 ? tt_posted(&net->within->alone.near, n, messages, net->overhead) : 0;
+}
+
+double tt_across_one(const struct tt_net *net, double n, int messages)
+{
+    return n > 0 ? tt_posted(&net->alone.far, n, messages, net->overhead) : 0;
+}
+
+double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w)
+{
+    const int lanes = pipe->lanes, segments = pipe->segments;
+    const double launches = net->launch * w.launches, local = w.local + launches * lanes * segments;
+    const double busiest = tt_larger(w.busiest, local), rest = w.all + local - busiest;
+    const double exposed = (segments == 1 ? lanes : lanes * lanes / 2.0) / pipe->parts;
+    const double segment = (double)lanes / pipe->parts;
+    const double flow = busiest + tt_smaller(exposed, 1) * rest;
+    const double lane = (segments - 1) * (w.alpha + 2 * segment * w.busiest + segment * local) + segment * (w.all + local);
+
+    return w.alphas + tt_larger(flow, lane);
+}

@@ -4,7 +4,7 @@
 #ifndef TT_LEVELS_H
 #define TT_LEVELS_H
 
-#include "algos/pieces.h"
+#include "algos/costs.h"
 
 /* ---- where this rank is ---- */
 struct tt_levels {
@@ -93,7 +93,33 @@ typedef void tt_stage_fn(struct tt_plan *p, void *with, int stage, const struct 
 void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane, int stages, tt_stage_fn *post,
                      tt_stage_fn *settle, void *with);
 
+/* ---- what it costs ----
+ * With N nodes, L ranks on the largest and R rails. In a round, each rank of a node handing n bytes to each of so many
+ * others of it, or being handed them; each rank of every rail to all others of it. busy: without alpha. */
+double tt_within_cost(const struct tt_net *net, double n, int owners);
+double tt_within_busy(const struct tt_net *net, double n, int owners);
+double tt_across_cost(const struct tt_net *net, double n);
+double tt_across_busy(const struct tt_net *net, double n);
+
+/* One message after the other, of so many, out of one rank's port or into it. */
+double tt_within_one(const struct tt_net *net, double n, int messages);
+double tt_across_one(const struct tt_net *net, double n, int messages);
+
+/* A pipeline's stages, for all of the vector: alpha of all of them and of the longest; how long all of them take, one
+ * after the other, and the busiest link or rank; the reductions and copies of a segment, and their bytes' time for all. */
+struct tt_stages {
+    double alphas, alpha;
+    double all, busiest;
+    int launches;
+    double local;
+};
+
+/* All segments go through all stages; what cannot overlap is the first segments' way to the busiest link and the last
+ * ones' from it; and each lane has to wait for its own messages. */
+double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w);
+
 /* ---- an algorithm that serves blocks of equal and of different length alike; in the file of that name ---- */
 int tt_allgather_two_level(struct tt_plan *p, const struct tt_shape *s);
+double tt_allgather_two_level_cost(const struct tt_shape *s, const struct tt_net *net);
 
 #endif

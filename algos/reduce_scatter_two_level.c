@@ -158,9 +158,29 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const struct tt_pipeline pipe = tt_pipeline_plan(s, tt_longest(s), s->counts ? 1 : TT_MAX_LANES);
+    const int here = net->within->size, nodes = net->across->size, rails = net->rails;
+    const double n = tt_block_bytes(s), sums = (double)net->size / rails; /* of those who collect most */
+    const double across = tt_across_busy(net, n) * (sums - 1) / (nodes - 1), within = tt_within_busy(net, n, here) * net->size / here;
+    const double near = tt_within_cost(net, 1e-9, net->size), far = tt_across_cost(net, 1e-9);
+    const double adds = (here - 1) * n * net->size / here + (nodes - 1) * n;
+
+    return n == 0 ? 0
+                  : tt_pipeline_cost(net, &pipe,
+                                     (struct tt_stages){.alphas = near + far,
+                                                        .alpha = tt_larger(near, far),
+                                                        .all = within + across,
+                                                        .busiest = tt_larger(within, across),
+                                                        .launches = here - 1 + nodes - 1 + net->size / here,
+                                                        .local = adds * net->gamma + sums * n * net->copy});
+}
+
 TT_ALGORITHM(reduce_scatter, two_level,
              .summary = "sums within nodes, then across on every rail, pipelined: alpha within + alpha across "
                         "+ max((N-1)/N n/L beta across, n beta within)",
              .needs = TT_TWO_LEVELS,
              .segmented = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

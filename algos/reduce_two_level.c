@@ -223,9 +223,29 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
+    const int here = net->within->size, nodes = net->across->size;
+    const double n = tt_bytes(s, s->count), slice = n / net->rails, piece = slice / (nodes - s->commutes);
+    const double root = n * net->within->alone.near.beta, within = tt_within_busy(net, slice, net->rails);
+    const double across = tt_across_busy(net, piece), again = across * (nodes - 1 - s->commutes) / (nodes - 1);
+    const double near = tt_within_cost(net, 1e-9, net->rails), far = tt_across_cost(net, 1e-9);
+
+    return n == 0 ? 0
+                  : tt_pipeline_cost(net, &pipe,
+                                     (struct tt_stages){.alphas = 2 * near + (again > 0 ? 2 : 1) * far,
+                                                        .alpha = tt_larger(near, far),
+                                                        .all = root + within + across + again,
+                                                        .busiest = tt_larger(tt_larger(root, within), s->commutes ? across : 2 * across),
+                                                        .launches = here - 1 + nodes - 1,
+                                                        .local = here * slice * net->gamma});
+}
+
 TT_ALGORITHM(reduce, two_level,
              .summary = "slices within nodes, pieces of them across, to the root's node, to the root, pipelined: 2 alpha "
                         "within + 2 alpha across + max(n/R beta across, 2 n beta within)",
              .needs = TT_TWO_LEVELS,
              .segmented = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -449,6 +449,7 @@ static int add_levels(struct tt_net *net, const struct tt_topo *t)
     for (int j = 0; j < smallest; j++)
         for (int i = 0; i < nodes->n; i++)
             ranks[j * nodes->n + i] = nodes->ranks[nodes->first[i] + j];
+    net->rails = smallest;
     net->across = net_of(t, smallest, nodes->n, ranks);
     net->within = net_of(t, 1, nodes->first[largest + 1] - nodes->first[largest], nodes->ranks + nodes->first[largest]);
     free(ranks);
