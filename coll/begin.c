@@ -88,8 +88,10 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct tt_ke
     }
     *why = "out of host memory";
     entry = tt_cache_put(&job->comm->cache, key, &choice, plan);
-    if (entry)
-        tt_explain(job, entry);
+    if (!entry)
+        return NULL;
+    tt_warn_of_slow(job, &choice);
+    tt_explain(job, entry, why_foreign(job));
     return entry;
 }
 
