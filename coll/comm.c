@@ -181,37 +181,27 @@ static struct tt_topo *agreed_topology(MPI_Comm made, int size, bool crosses, st
     return NULL;
 }
 
-/* What all ranks do together, even one that has no memory for the state: then c is NULL. */
-static void make_ready(MPI_Comm comm, struct tt_comm *c)
+/* What all ranks do together, even one that has no memory for the state: c is NULL there. Then nobody makes it ready,
+ * lest that rank's next call begin by making what the others have: false, on all ranks. */
+static bool make_ready(MPI_Comm comm, struct tt_comm *c)
 {
-    struct tt_topo *topo = NULL;
-    struct tt_net *net = NULL;
     MPI_Comm made;
-    bool usable, crosses;
-    int size;
+    bool crosses;
 
     tt_meet(comm);
+    if (!tt_all_have(comm, c))
+        return false;
     made = try_private_comm(comm);
-    usable = made != MPI_COMM_NULL;
-    PMPI_Comm_size(comm, &size);
-    crosses = usable && crosses_worlds(comm, size);
-    if (crosses)
-        usable = tt_comm_agree(made) == MPI_SUCCESS;
-    if (usable)
-        topo = agreed_topology(made, size, crosses, &net);
-    if (!c) {
-        tt_net_free(net);
-        tt_topo_free(topo);
-        if (made != MPI_COMM_NULL)
-            PMPI_Comm_free(&made);
-        return;
-    }
     tt_comm_forget(c);
     c->wire_comm = made;
-    c->topo = topo;
-    c->net = net;
-    c->usable = usable;
+    c->usable = made != MPI_COMM_NULL;
+    crosses = c->usable && crosses_worlds(comm, c->size);
+    if (crosses)
+        c->usable = tt_comm_agree(made) == MPI_SUCCESS;
+    if (c->usable)
+        c->topo = agreed_topology(made, c->size, crosses, &c->net);
     c->ready = true;
+    return true;
 }
 
 static int comm_make(MPI_Comm comm, bool blocking, struct tt_comm **state)
@@ -221,8 +211,11 @@ static int comm_make(MPI_Comm comm, bool blocking, struct tt_comm **state)
 
     PMPI_Comm_test_inter(comm, &inter);
     PMPI_Comm_size(comm, &size);
-    if (blocking && !inter && size > 1)
-        make_ready(comm, c);
+    if (blocking && !inter && size > 1 && !make_ready(comm, c)) {
+        if (c)
+            comm_free(c);
+        return MPI_ERR_NO_MEM;
+    }
     if (!c)
         return MPI_ERR_NO_MEM;
     *state = c;
@@ -246,8 +239,8 @@ static int comm_find(MPI_Comm comm, bool blocking, struct tt_comm **state)
     error = PMPI_Comm_get_attr(comm, keyval, state, &found);
     if (error == MPI_SUCCESS && !found)
         return comm_make(comm, blocking, state);
-    if (error == MPI_SUCCESS && blocking && !(*state)->ready)
-        make_ready(comm, *state);
+    if (error == MPI_SUCCESS && blocking && !(*state)->ready && !make_ready(comm, *state))
+        return MPI_ERR_NO_MEM;
     return error;
 }
 

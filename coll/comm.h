@@ -34,8 +34,8 @@ struct tt_comm {
 
 /* comm's state, made on first use. blocking: this is a blocking collective call on comm, or comm has just been made by
  * one, so that what is collective about the state may be done too; until then it is not ready, on all ranks alike, and
- * the MPI below has to serve. Sets *state; or returns MPI_ERR_NO_MEM, this rank having done its part in what is
- * collective; or another MPI error code: comm is no communicator. */
+ * the MPI below has to serve. Sets *state; or returns MPI_ERR_NO_MEM, where what is collective was due on all ranks,
+ * since one of them had no memory; or another MPI error code: comm is no communicator. */
 int tt_comm_of(MPI_Comm comm, bool blocking, struct tt_comm **state);
 
 /* What was decided counts no more: something that it was decided by has changed. */

@@ -789,6 +789,48 @@ static void try_handlers(void)
     MPI_Comm_free(&all);
 }
 
+/* ---- a rank without memory ---- */
+
+static __thread bool starved; /* of the next block */
+
+void *__libc_calloc(size_t n, size_t size);
+
+/* The program's own, which takes the place of the C library's for all. */
+__attribute__((visibility("default"))) void *calloc(size_t n, size_t size)
+{
+    if (!starved)
+        return __libc_calloc(n, size);
+    starved = false;
+    return NULL;
+}
+
+static bool sum_is_right(MPI_Comm comm)
+{
+    int one = 1, sum = 0;
+
+    return test_success(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm)) &&
+           test_check(sum == test_size, "the sum is %d", sum);
+}
+
+/* One rank has no memory for a communicator's state at its first call: then none of them makes one, every rank is told,
+ * and the next call finds them all alike. */
+static void try_no_memory(void)
+{
+    int one = 1, sum = 0, error;
+    MPI_Comm comm;
+
+    test_now("the first call on a communicator, one rank being out of memory");
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    starved = test_rank == 1;
+    error = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+    test_check(!starved, "nobody asked for memory");
+    check_says(error, "out of host memory");
+    sum_is_right(comm);
+    sum_is_right(comm);
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv)
 {
     const int one = 1;
@@ -823,6 +865,7 @@ int main(int argc, char **argv)
     try_all_uneven();
     try_aliases();
     try_handlers();
+    try_no_memory();
     try_sound();
     PMPI_Type_free(&two_ints);
     PMPI_Type_free(&uncommitted);
