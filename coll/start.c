@@ -381,17 +381,19 @@ static int run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request
 {
     struct tt_comm *comm;
     struct work *w;
+    int class;
 
     if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, true, &comm) != MPI_SUCCESS)
         return tt_init_native(c, info, request);
     w = work_new(c, comm);
     if (!w)
         return tt_raise(c->comm, "out of host memory");
-    if (!tt_would_begin(&w->call, comm, &w->job)) {
+    class = tt_would_begin(&w->call, comm, &w->job);
+    if (class != MPI_SUCCESS && class != MPI_ERR_NO_MEM) {
         work_free(w);
         return tt_init_native(c, info, request);
     }
-    if (hold(w) || keep_call(w) || tt_stub_open(&w->stub, true) != MPI_SUCCESS) {
+    if (class == MPI_ERR_NO_MEM || hold(w) || keep_call(w) || tt_stub_open(&w->stub, true) != MPI_SUCCESS) {
         work_free(w);
         return tt_raise(c->comm, "out of host memory, or of requests");
     }

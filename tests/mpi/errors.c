@@ -812,6 +812,34 @@ static bool sum_is_right(MPI_Comm comm)
            test_check(sum == test_size, "the sum is %d", sum);
 }
 
+#if MPI_VERSION >= 4
+/* Nor for what a persistent call means: it is told so, and does not leave to the MPI below what the others do not. */
+static void try_no_memory_for_persistent(MPI_Comm comm)
+{
+    const int counts[MAX_RANKS] = {1, 1};
+    int from[MAX_RANKS] = {1, 2}, to = 0, error;
+    MPI_Request request = MPI_REQUEST_NULL;
+
+    test_now("a persistent call, one rank being out of memory");
+    sum_is_right(comm);
+    starved = test_rank == 1;
+    error = MPI_Reduce_scatter_init(from, &to, counts, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
+    test_check(!starved, "nobody asked for memory");
+    if (test_rank != 1)
+        test_success(error);
+    else
+        check_says(error, "out of host memory");
+    if (error == MPI_SUCCESS)
+        test_success(MPI_Request_free(&request));
+    sum_is_right(comm);
+}
+#else
+static void try_no_memory_for_persistent(MPI_Comm comm)
+{
+    (void)comm;
+}
+#endif
+
 /* One rank has no memory for a communicator's state at its first call: then none of them makes one, every rank is told,
  * and the next call finds them all alike. */
 static void try_no_memory(void)
@@ -828,6 +856,7 @@ static void try_no_memory(void)
     check_says(error, "out of host memory");
     sum_is_right(comm);
     sum_is_right(comm);
+    try_no_memory_for_persistent(comm);
     MPI_Comm_free(&comm);
 }
 
