@@ -330,18 +330,19 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
     return begun;
 }
 
-bool tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job *job)
+int tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job *job)
 {
     struct tt_memo *memo = memo_of(c, comm);
     const char *what;
+    int class;
 
     if (!memo)
-        return false;
-    if (describe(memo, c, comm, &what) != MPI_SUCCESS) {
+        return MPI_ERR_NO_MEM;
+    class = describe(memo, c, comm, &what);
+    if (class == MPI_SUCCESS)
+        place_job(memo, job);
+    else
         tt_job_end(&memo->job);
-        return false;
-    }
-    place_job(memo, job);
     memo->valid = false;
-    return true;
+    return class;
 }

@@ -167,11 +167,11 @@ static struct tt_comm *comm_new(MPI_Comm comm)
 }
 
 /* Takes a topology, and the links that the model reads of it, if every rank has both; else things stay as they are. */
-static void adopt(struct tt_comm *c, MPI_Comm made, struct tt_topo *topo)
+static void adopt(struct tt_comm *c, struct tt_topo *topo)
 {
     struct tt_net *net = topo ? tt_net_make(topo) : NULL;
 
-    if (!tt_all_have(made, c ? net : NULL)) {
+    if (!tt_all_have(c->wire_comm, net)) {
         tt_net_free(net);
         tt_topo_free(topo);
         return;
@@ -183,30 +183,22 @@ static void adopt(struct tt_comm *c, MPI_Comm made, struct tt_topo *topo)
     c->net = net;
 }
 
-/* What all ranks do together, even one that has no memory for the state: then c is NULL. */
-static void make_ready(MPI_Comm comm, struct tt_comm *c)
+/* What all ranks do together, even one that has no memory for the state: c is NULL there. Then nobody makes it ready,
+ * lest that rank's next call begin by making what the others have: false, on all ranks. */
+static bool make_ready(MPI_Comm comm, struct tt_comm *c)
 {
-    MPI_Comm made;
-    bool usable;
-    int size;
-
     tt_meet(comm);
-    made = try_private_comm(comm);
-    usable = made != MPI_COMM_NULL;
-    PMPI_Comm_size(comm, &size);
-    if (usable && crosses_worlds(comm, size))
-        usable = tt_comm_agree(made) == MPI_SUCCESS;
-    if (usable)
-        adopt(c, made, tt_topo_assumed(size));
-    if (!c) {
-        if (made != MPI_COMM_NULL)
-            PMPI_Comm_free(&made);
-        return;
-    }
+    if (!tt_all_have(comm, c))
+        return false;
     tt_comm_forget(c);
-    c->wire_comm = made;
-    c->usable = usable;
     c->stage = TT_READY;
+    c->wire_comm = try_private_comm(comm);
+    c->usable = c->wire_comm != MPI_COMM_NULL;
+    if (c->usable && crosses_worlds(comm, c->size))
+        c->usable = tt_comm_agree(c->wire_comm) == MPI_SUCCESS;
+    if (c->usable)
+        adopt(c, tt_topo_assumed(c->size));
+    return true;
 }
 
 /* Ranks of several worlds cannot know it of each other, and stay where they are assumed to be: on one node. */
@@ -216,29 +208,33 @@ static void locate(MPI_Comm comm, struct tt_comm *c)
     if (!c->usable || crosses_worlds(comm, c->size))
         return;
     tt_meet(comm);
-    adopt(c, c->wire_comm, tt_topology_of(c->wire_comm));
+    adopt(c, tt_topology_of(c->wire_comm));
 }
 
-static void advance(MPI_Comm comm, enum tt_stage stage, struct tt_comm *c)
+/* False, on all ranks, if one of them had no memory for its state; c is NULL there. */
+static bool advance(MPI_Comm comm, enum tt_stage stage, struct tt_comm *c)
 {
-    if (c->stage < TT_READY && stage >= TT_READY)
-        make_ready(comm, c);
+    if ((!c || c->stage < TT_READY) && stage >= TT_READY && !make_ready(comm, c))
+        return false;
     if (c->stage < TT_LOCATED && stage >= TT_LOCATED)
         locate(comm, c);
+    return true;
 }
 
 static int comm_make(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
 {
     struct tt_comm *c = comm_new(comm);
-    int inter, size, error;
+    int inter, size, error = MPI_ERR_NO_MEM;
 
     PMPI_Comm_test_inter(comm, &inter);
     PMPI_Comm_size(comm, &size);
-    if (!c && stage >= TT_READY && !inter && size > 1)
-        make_ready(comm, NULL);
+    if (!inter && size > 1 && stage >= TT_READY && !advance(comm, stage, c)) {
+        if (c)
+            comm_free(c);
+        return error;
+    }
     if (!c)
-        return MPI_ERR_NO_MEM;
-    advance(comm, stage, c);
+        return error;
     *state = c;
     error = PMPI_Comm_set_attr(comm, keyval, c);
     if (error != MPI_SUCCESS)
@@ -261,7 +257,7 @@ static int comm_find(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
     if (error == MPI_SUCCESS && !found)
         return comm_make(comm, stage, state);
     if (error == MPI_SUCCESS)
-        advance(comm, stage, *state);
+        return advance(comm, stage, *state) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     return error;
 }
 

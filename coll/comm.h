@@ -41,8 +41,8 @@ struct tt_comm {
 };
 
 /* comm's state, made on first use, and brought to that stage, or further. Beyond TT_KNOWN it is collective over comm. Sets
- * *state; or returns MPI_ERR_NO_MEM, this rank having done its part in what is collective; or another MPI error code:
- * comm is no communicator. */
+ * *state; or returns MPI_ERR_NO_MEM, where what is collective was due on all ranks, since one of them had no memory; or
+ * another MPI error code: comm is no communicator. */
 int tt_comm_of(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state);
 
 /* What was decided counts no more: something that it was decided by has changed. */
