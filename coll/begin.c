@@ -51,7 +51,7 @@ static const char *why_foreign(const struct tt_job *job)
 {
     if (job->comm->inter)
         return "an intercommunicator";
-    if (!job->comm->ready)
+    if (job->comm->stage < TT_READY)
         return "a nonblocking call came before any other on this communicator: it has no private one yet";
     return job->comm->usable ? job->foreign : "no private communicator";
 }

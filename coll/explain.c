@@ -100,7 +100,7 @@ __attribute__((visibility("default"))) const char *tutti_choice(MPI_Comm comm, c
     const struct tt_choice *choice;
     struct tt_comm *c;
 
-    if (coll == TT_NCOLLS || comm == MPI_COMM_NULL || !tt_is_on() || tt_comm_of(comm, false, &c) != MPI_SUCCESS ||
+    if (coll == TT_NCOLLS || comm == MPI_COMM_NULL || !tt_is_on() || tt_comm_of(comm, TT_KNOWN, &c) != MPI_SUCCESS ||
         !c->memos)
         return NULL;
     choice = choice_in(&c->memos[coll]);

@@ -322,7 +322,7 @@ static int run_nonblocking(const struct tt_call *c, MPI_Request *request)
     struct work *w;
     int error;
 
-    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, false, &comm) != MPI_SUCCESS)
+    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, TT_KNOWN, &comm) != MPI_SUCCESS)
         return tt_start_native(c, request);
     w = work_new(c, comm);
     if (!w)
@@ -381,7 +381,7 @@ static int run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request
     struct tt_comm *comm;
     struct work *w;
 
-    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, true, &comm) != MPI_SUCCESS)
+    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, TT_LOCATED, &comm) != MPI_SUCCESS)
         return tt_init_native(c, info, request);
     w = work_new(c, comm);
     if (!w)

@@ -225,9 +225,10 @@ static void tell(MPI_Comm comm, const struct tt_topo *t)
         used += write_seat(seats + used, sizeof seats - (size_t)used, &t->seats[r]);
     for (int i = 0; i < t->nodes.n; i++)
         linked += t->kinds[i].linked;
-    tt_log(TT_DEBUG, "topology of %d ranks on %d nodes, %d of them with NVLink, %s, speeds %s, ranks at node.socket.gpu.nic%s%s",
-           t->size, t->nodes.n, linked, node.told ? "as TUTTI_TOPO says" : "as found", t->measured ? "measured" : "assumed",
-           seats, t->size > MOST ? " ..." : "");
+    tt_log(TT_DEBUG,
+           "topology of %d ranks on %d nodes, %d of them with NVLink, %s, speeds %s, ranks at node.socket.gpu.nic%s%s",
+           t->size, t->nodes.n, linked, node.told ? "as TUTTI_TOPO says" : "as found",
+           t->measured ? "measured" : "assumed", seats, t->size > MOST ? " ..." : "");
 }
 
 struct tt_topo *tt_topology_of(MPI_Comm comm)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tuning, without the MPI: what is to be measured, when it has been measured well enough, what follows from it, and how it
- * is written down. Times come from a bench, which is the MPI program's (tools/mpi_tune.c) or a test's; so all that is
- * decided here can be tested with known costs and known noise. doc/tuning.md tells how and why. */
+/* Tuning, without the MPI: what is to be measured, when it has been measured well enough, what follows from it, and how
+ * it is written down. Times come from a bench, which is the MPI program's (tools/mpi_tune.c) or a test's; so all that
+ * is decided here can be tested with known costs and known noise. doc/tuning.md tells how and why. */
 #ifndef TT_TUNE_H
 #define TT_TUNE_H
 
@@ -9,7 +9,7 @@
 
 #include "selector/topo.h"
 
-enum { TT_MOST_CANDIDATES = 12, TT_MOST_SAMPLES = 99 };
+enum { TT_MOST_CANDIDATES = 24, TT_MOST_SAMPLES = 99 };
 
 /* ---- tune_stats.c: figures ---- */
 
@@ -40,7 +40,8 @@ struct tt_point {
     enum tt_coll coll;
     int64_t bytes; /* 0 of a barrier */
     int n;
-    struct tt_candidate of[TT_MOST_CANDIDATES]; /* native first, then as the model expects, the best first */
+    struct tt_candidate of[TT_MOST_CANDIDATES]; /* native first, then as the model expects, the best first, then
+                                                 those of which it says nothing */
     bool whole;                                 /* all that is to be measured has been */
 };
 
@@ -57,14 +58,15 @@ void tt_points_free(struct tt_points *points);
 
 /* The ranks, and what is asked for. */
 struct tt_tuning {
-    uint64_t colls; /* bits 1 << enum tt_coll */
+    uint64_t colls;      /* bits 1 << enum tt_coll */
     int64_t least, most; /* bytes: the smallest size; and the largest vector, all blocks counted */
     double budget;       /* seconds */
     double factor;       /* our own are measured if the model expects no more than so many times the best */
     int size;            /* ranks */
     const struct tt_nodes *nodes;
     const struct tt_net *net;
-    bool judge;          /* not to find rules, but to judge some: all algorithms, whatever the model expects */
+    bool reproducible; /* as TUTTI_REPRODUCIBLE=1 */
+    bool judge;        /* not to find rules, but to judge some: all algorithms, whatever the model expects */
 };
 
 /* Can it be tuned: has it a size that all ranks know, or none at all, and no need of neighbours? */
@@ -108,8 +110,8 @@ const struct tt_candidate *tt_point_find(const struct tt_point *point, const str
 const struct tt_candidate *tt_point_native(const struct tt_point *point);
 const struct tt_candidate *tt_point_best(const struct tt_point *point);
 
-/* The figure of c at a smaller size, if c was slower there by more than the noise: the nearest such, or NULL. points are
- * sorted. */
+/* The figure of c at a smaller size, if c was slower there by more than the noise: the nearest such, or NULL. points
+ * are sorted. */
 const struct tt_point *tt_tune_slower_before(const struct tt_points *points, const struct tt_point *point,
                                              const struct tt_candidate *c);
 

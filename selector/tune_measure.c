@@ -7,11 +7,11 @@
 #include <math.h>
 
 enum { FEWEST = 3, ENOUGH = 5, MOST_CALLS = 200 }; /* turns: whatever the budget says; where all is clear */
-static const double batch_seconds = 1e-2; /* to aim at: well above what changing the candidate costs */
-static const double fine = 0.015;         /* noise, of the figure itself, below which nothing more is asked */
-static const double hopeless = 1.5;       /* times the best, and more than noise */
-static const double far_off = 3;          /* times the best: enough, where time is short */
-static const double reserve = 0.25;       /* of the budget, for the last grid, whose sizes nobody knows beforehand */
+static const double batch_seconds = 1e-2;          /* to aim at: well above what changing the candidate costs */
+static const double fine = 0.015;                  /* noise, of the figure itself, below which nothing more is asked */
+static const double hopeless = 1.5;                /* times the best, and more than noise */
+static const double far_off = 3;                   /* times the best: enough, where time is short */
+static const double reserve = 0.25; /* of the budget, for the last grid, whose sizes nobody knows beforehand */
 
 /* ---- one point ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which sizes, and which candidates: of our own those that the cost model cannot tell from the best, which spares most of
- * the work; the MPI below always, since it is what nobody may be slower than, and the model knows nothing of it. */
+/* Which sizes, and which candidates: of our own those that the cost model cannot tell from the best, which spares most
+ * of the work; the MPI below always, since it is what nobody may be slower than, and the model knows nothing of it. */
 #include "selector/tune.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "coll/plan.h"
 #include "selector/model.h"
 
-enum { SMALLEST_SEGMENT = 4 << 10 };
+enum { SMALLEST_SEGMENT = 4 << 10, USUAL_SEGMENT = 128 << 10 };
 
 /* ---- sets of points ---- */
 
@@ -41,7 +41,8 @@ static int by_size(const void *a, const void *b)
 {
     const struct tt_point *x = a, *y = b;
 
-    return x->coll != y->coll ? (x->coll > y->coll) - (x->coll < y->coll) : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+    return x->coll != y->coll ? (x->coll > y->coll) - (x->coll < y->coll)
+                              : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
 void tt_points_sort(struct tt_points *points)
@@ -93,6 +94,7 @@ static struct tt_shape shape_of(const struct tt_tuning *t, enum tt_coll coll, in
     return (struct tt_shape){.coll = tt_coll_family(coll),
                              .size = t->size,
                              .commutes = true,
+                             .reproducible = t->reproducible,
                              .count = bytes / unit,
                              .unit = (size_t)unit,
                              .nodes = t->nodes};
@@ -104,20 +106,27 @@ static void add(struct tt_point *point, const struct tt_candidate *c)
         point->of[point->n++] = *c;
 }
 
-static int all_of(const struct tt_tuning *t, const struct tt_shape *s, enum tt_coll coll, struct tt_candidate *all, int most)
+static struct tt_candidate candidate(const struct tt_tuning *t, const struct tt_shape *s, const struct tt_alg *alg)
+{
+    struct tt_candidate c = {.alg = alg, .segment = alg->segmented ? USUAL_SEGMENT : 0};
+    struct tt_estimate e;
+
+    if (!alg->cost)
+        return c;
+    e = tt_estimate(alg, s, t->net);
+    c.expected = e.seconds;
+    c.segment = alg->segmented ? e.segment * (int64_t)s->unit : 0;
+    return c;
+}
+
+static int all_of(const struct tt_tuning *t, const struct tt_shape *s, enum tt_coll coll, struct tt_candidate *all,
+                  int most)
 {
     int n = 0;
 
-    for (int i = 0; tt_algs[i] && n < most; i++) {
-        const struct tt_alg *alg = tt_algs[i];
-        struct tt_estimate e;
-
-        if (alg->delegate != TT_OWN || !alg->cost || !tt_alg_serves(alg, coll) || tt_infeasible(alg, s))
-            continue;
-        e = tt_estimate(alg, s, t->net);
-        all[n++] = (struct tt_candidate){
-            .alg = alg, .segment = alg->segmented ? e.segment * (int64_t)s->unit : 0, .expected = e.seconds};
-    }
+    for (int i = 0; tt_algs[i] && n < most; i++)
+        if (tt_algs[i]->delegate == TT_OWN && tt_alg_serves(tt_algs[i], coll) && !tt_infeasible(tt_algs[i], s))
+            all[n++] = candidate(t, s, tt_algs[i]);
     return n;
 }
 
@@ -125,7 +134,8 @@ static int by_expectation(const void *a, const void *b)
 {
     const struct tt_candidate *x = a, *y = b;
 
-    return (x->expected > y->expected) - (x->expected < y->expected);
+    return (x->expected == 0) != (y->expected == 0) ? (x->expected == 0) - (y->expected == 0)
+                                                    : (x->expected > y->expected) - (x->expected < y->expected);
 }
 
 /* A pipeline's best segment follows from alpha and beta, of which the model has only an idea: so another one, too. One

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Medians, because a few measurements are always spoilt by somebody else, and notches about them: 1.57 times the
- * distance between the quartiles over the root of n (McGill, Tukey and Larsen, 1978): it supposes no distribution in the
- * tails, where the spoilt ones are. */
+ * distance between the quartiles over the root of n (McGill, Tukey and Larsen, 1978): it supposes no distribution in
+ * the tails, where the spoilt ones are. Of fewer than three nothing is known, so that they are taken for as bad as can
+ * be. */
 #include "selector/tune.h"
 
 #include <math.h>
@@ -31,7 +32,7 @@ struct tt_figure tt_figure_of(double *samples, int n)
         return f;
     qsort(samples, (size_t)n, sizeof *samples, by_value);
     f.seconds = quantile(samples, n, 0.5);
-    f.noise = 1.57 * (quantile(samples, n, 0.75) - quantile(samples, n, 0.25)) / sqrt(n);
+    f.noise = n < 3 ? f.seconds : 1.57 * (quantile(samples, n, 0.75) - quantile(samples, n, 0.25)) / sqrt(n);
     return f;
 }
 

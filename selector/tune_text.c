@@ -71,8 +71,9 @@ static int read_figure(const char *line, struct tt_points *points)
     struct tt_point point = {0}, *there;
     struct tt_candidate c = {0};
 
-    if (sscanf(line, "#: %63s %31s %63s %lf us +- %lf us, %d times", coll_name, bytes_word, name, &c.is.seconds, &c.is.noise,
-               &c.is.n) != 6 || c.is.n < 1)
+    if (sscanf(line, "#: %63s %31s %63s %lf us +- %lf us, %d times", coll_name, bytes_word, name, &c.is.seconds,
+               &c.is.noise, &c.is.n) != 6 ||
+        c.is.n < 1)
         return 0;
     c.is.seconds *= 1e-6;
     c.is.noise *= 1e-6;
@@ -209,11 +210,13 @@ static struct tt_rule rule_for(const struct tt_tuning *t, enum tt_coll coll, con
     return rule;
 }
 
-/* A time that falls as the size grows is somebody's fault: the longer call would have served the smaller size better. Of
- * what programs may get, which is the choice and the MPI below. Returns how many there are. */
-static int remark(FILE *out, const struct tt_points *points, const struct tt_point *point, const struct tt_candidate *chosen)
+/* A time that falls as the size grows is somebody's fault: the longer call would have served the smaller size better.
+ * Of what programs may get, which is the choice and the MPI below. Returns how many there are. */
+static int remark(FILE *out, const struct tt_points *points, const struct tt_point *point,
+                  const struct tt_candidate *chosen)
 {
-    const struct tt_candidate *const both[] = {tt_point_find(point, chosen->alg, chosen->segment), tt_point_native(point)};
+    const struct tt_candidate *const both[] = {tt_point_find(point, chosen->alg, chosen->segment),
+                                               tt_point_native(point)};
     int n = 0;
 
     for (int i = 0; i < 2; i++) {
@@ -226,15 +229,16 @@ static int remark(FILE *out, const struct tt_points *points, const struct tt_poi
         fprintf(out, "# not monotone: %s of %s takes %s at %s, but %s at %s\n", name_word(c, name, sizeof name),
                 tt_coll_name(point->coll),
                 tt_time_print(time[0], sizeof time[0], tt_point_find(before, c->alg, c->segment)->is.seconds),
-                size_word(before->bytes, bytes[0], sizeof bytes[0]), tt_time_print(time[1], sizeof time[1], c->is.seconds),
+                size_word(before->bytes, bytes[0], sizeof bytes[0]),
+                tt_time_print(time[1], sizeof time[1], c->is.seconds),
                 size_word(point->bytes, bytes[1], sizeof bytes[1]));
         n++;
     }
     return n;
 }
 
-/* How far the last measured size is to be believed: without end if it is the largest that was asked for; where measuring
- * was cut short, no further than to its double. */
+/* How far the last measured size is to be believed: without end if it is the largest that was asked for; where
+ * measuring was cut short, no further than to its double. */
 static int64_t believed(const struct tt_tuning *t, const struct tt_point *last)
 {
     int k = 0;

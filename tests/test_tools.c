@@ -720,6 +720,16 @@ static const struct {
     {"@ explain allreduce --type quux", 2, {"there is no type \"quux\"", "double"}},
     {"@ explain allreduce --op quux", 2, {"there is no op \"quux\"", "sum, prod"}},
     {"@ explain allreduce --op maxloc", 2, {"maxloc has no meaning for float"}},
+    {"@ cost", 2, {"there is no collective \"\"", "allreduce"}},
+    {"@ cost allreduce", 2, {"wants --alpha TIME and --bandwidth RATE, or --topo FILE"}},
+    {"@ cost allreduce --alpha 5 --bandwidth 1GB/s", 2, {"--alpha wants a time such as 20us", "not \"5\""}},
+    {"@ cost allreduce --alpha 5us --bandwidth 1GB", 2, {"--bandwidth wants a rate such as 25GB/s", "not \"1GB\""}},
+    {"@ cost allreduce --alpha 5us --topo h100x8", 2, {"give one or the other"}},
+    {"@ cost allreduce --alpha 0 --bandwidth 1GB/s --nodes 2", 2, {"--nodes and --place are for a topology"}},
+    {"@ cost allreduce rign --alpha 0 --bandwidth 1GB/s", 2, {"there is no algorithm \"rign\"", "ring"}},
+    {"@ cost allreduce native --alpha 0 --bandwidth 1GB/s", 2, {"native has no formula"}},
+    {"@ cost p2p ring --alpha 0 --bandwidth 1GB/s", 2, {"p2p has no algorithms"}},
+    {"@ cost bcast binomial --root 4 --alpha 0 --bandwidth 1GB/s", 2, {"root 4 is not among 4 ranks"}},
     {"@ topo no-such-topology", 1, {"tutti topo: no-such-topology: No such file", "h100x8"}},
     {"@ topo h100x8 -n 65 --nodes 8", 1, {"65 ranks do not fit"}},
     {"@ topo h100x8 a100x4", 2, {"wants one file; \"a100x4\" is one too many"}},
@@ -759,6 +769,93 @@ START_TEST(errors_say_what_and_what_to_do)
                   errors[_i].status, said);
     for (int w = 0; w < 3 && errors[_i].words[w]; w++)
         expect_said(errors[_i].words[w]);
+}
+END_TEST
+
+/* ---- cost ---- */
+
+START_TEST(a_message_is_worked_out)
+{
+    expect_status(0, "@ cost p2p --bytes 100MB --alpha 20us --bandwidth 25GB/s");
+    expect_said("100 MB from one rank to another: alpha + n beta");
+    expect_said("1 x 20 us = 20 us");
+    expect_said("100 MB / 25 GB/s = 4 ms");
+    expect_said("= 4.02 ms, or 24.88 GB/s");
+    expect_status(0, "@ cost p2p --bytes 1M --alpha 0 --bandwidth 1GiB/s --overhead 1us");
+    expect_said("1 MiB from one rank");
+    expect_said("1 x 1 us = 1 us");
+    expect_said("= 978 us");
+}
+END_TEST
+
+START_TEST(a_ring_is_worked_out)
+{
+    expect_status(0, "@ cost allreduce ring -n 8 --bytes 1GB --alpha 0 --bandwidth 50GB/s");
+    expect_said("14 x 0 s = 0 s");
+    expect_said("1.75 GB / 50 GB/s = 35 ms");
+    expect_said("sent per rank: 1.75 GB at most");
+    expect_said("2(p-1) alpha + 2(p-1)/p n beta");
+    expect_count("35 ms", 3); /* the term, the total, and the plans' price */
+    expect_status(0, "@ cost allreduce ring -n 4 --bytes 4MB --alpha 10us --bandwidth 1GB/s --reduce 2GB/s --launch 3us");
+    expect_said("6 x 10 us = 60 us");
+    expect_said("6 MB / 1 GB/s = 6 ms");
+    expect_said("3 MB / 2 GB/s = 1.5 ms");
+    expect_said("3 x 3 us = 9 us");
+    expect_count("7.57 ms", 2);
+}
+END_TEST
+
+START_TEST(all_algorithms_side_by_side)
+{
+    expect_status(0, "@ cost allreduce -n 16 --bytes 64M --alpha 5us --bandwidth 20GB/s");
+    expect_count("\n* ", 2); /* the least, and what that means */
+    expect_said("doubling ");
+    expect_said("20 us"); /* four messages */
+    expect_status(0, "@ cost barrier -n 100 --alpha 2us --bandwidth 20GB/s");
+    expect_said("14 us");
+    expect_said(" -\n"); /* plans of so many ranks are not priced */
+}
+END_TEST
+
+START_TEST(levels_are_told_apart)
+{
+    expect_status(0, "@ cost p2p --bytes 1GB --topo h100x8");
+    expect_said("over NVLink or NVSwitch, GPU to GPU:");
+    expect_said("1 GB / 400 GB/s");
+    expect_said("over the network:");
+    expect_said("1 GB / 50 GB/s");
+    expect_status(0, "@ cost allreduce halving --bytes 64M -n 64 --topo h100x8");
+    expect_said("64 ranks, 8 nodes");
+    expect_said("link ");
+    expect_said("nic ");
+    expect_status(0, "@ cost bcast chain --bytes 64M -n 8 --nodes 2 --place block --topo a100x4");
+    expect_said("segments of ");
+    expect_said("8 ranks, root 0, 2 nodes: 4 nodes of 4 A100");
+}
+END_TEST
+
+START_TEST(the_arithmetic_for_machines)
+{
+    json_error_t error;
+    json_t *all, *row, *terms;
+
+    expect_status(0, "@ cost allreduce ring -n 8 --bytes 1GB --alpha 1us --bandwidth 50GB/s --json");
+    all = json_loads(said, 0, &error);
+    ck_assert_msg(all != NULL, "%s", error.text);
+    row = json_array_get(json_object_get(all, "algorithms"), 0);
+    terms = json_object_get(row, "terms");
+    ck_assert_double_eq_tol(json_real_value(json_object_get(row, "seconds")), 0.035014, 1e-9);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(row, "priced_seconds")), 0.035014, 1e-9);
+    ck_assert_int_eq(json_integer_value(json_object_get(row, "bytes_sent_per_rank")), 1750000000);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(json_array_get(terms, 0), "times")), 14, 1e-6);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(json_array_get(terms, 1), "bytes")), 1.75e9, 1);
+    json_decref(all);
+    expect_status(0, "@ cost p2p --bytes 100MB --alpha 20us --bandwidth 25GB/s --json");
+    all = json_loads(said, 0, &error);
+    ck_assert_msg(all != NULL, "%s", error.text);
+    row = json_array_get(json_object_get(all, "levels"), 0);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(row, "seconds")), 0.00402, 1e-12);
+    json_decref(all);
 }
 END_TEST
 
@@ -999,6 +1096,18 @@ static TCase *topo_case(void)
     return all;
 }
 
+static TCase *cost_case(void)
+{
+    TCase *all = tcase_create("cost");
+
+    tcase_add_test(all, a_message_is_worked_out);
+    tcase_add_test(all, a_ring_is_worked_out);
+    tcase_add_test(all, all_algorithms_side_by_side);
+    tcase_add_test(all, levels_are_told_apart);
+    tcase_add_test(all, the_arithmetic_for_machines);
+    return all;
+}
+
 static TCase *run_case(void)
 {
     TCase *all = tcase_create("run");
@@ -1036,6 +1145,7 @@ int main(void)
     suite_add_tcase(suite, draw_case());
     suite_add_tcase(suite, explain_case());
     suite_add_tcase(suite, topo_case());
+    suite_add_tcase(suite, cost_case());
     /* a sanitized library cannot be preloaded into programs that are not */
     if (!getenv("TEST_SANITIZED"))
         suite_add_tcase(suite, run_case());

@@ -40,8 +40,14 @@ static void tear_down(void)
 
 static struct tt_tuning tuning(uint64_t colls)
 {
-    return (struct tt_tuning){.colls = colls, .least = 8, .most = 16 << 20, .budget = 1e9, .factor = 1e9, .size = RANKS,
-                              .nodes = &topo->nodes, .net = net};
+    return (struct tt_tuning){.colls = colls,
+                              .least = 8,
+                              .most = 16 << 20,
+                              .budget = 1e9,
+                              .factor = 1e9,
+                              .size = RANKS,
+                              .nodes = &topo->nodes,
+                              .net = net};
 }
 
 /* ---- the bench ---- */
@@ -55,7 +61,7 @@ struct truth {
 struct fake {
     struct tt_bench is; /* first */
     const struct truth *truth;
-    double noise;   /* of a sample: it is up to so much too long; one in eight is ten times as long */
+    double noise; /* of a sample: it is up to so much too long; one in eight is ten times as long */
     double clock;
     int64_t hump;   /* at this size native takes five times as long */
     int calls, end; /* measurements; after how many there is to be an end, 0: never */
@@ -91,7 +97,8 @@ static unsigned mix(unsigned h, unsigned value)
 /* The same for the same sample of the same candidate, whenever it is drawn. */
 static double luck(const struct fake *f, const struct tt_point *p, int candidate, int sample)
 {
-    const unsigned h = mix(mix(mix(mix(17, (unsigned)p->coll), (unsigned)p->bytes), (unsigned)candidate), (unsigned)sample);
+    const unsigned h =
+        mix(mix(mix(mix(17, (unsigned)p->coll), (unsigned)p->bytes), (unsigned)candidate), (unsigned)sample);
 
     return f->noise == 0 ? 1 : h % 8 == 0 ? 10 : 1 + f->noise * (h >> 8 & 1023) / 1024;
 }
@@ -136,7 +143,8 @@ static struct fake fake(const struct truth *truth, double noise)
 }
 
 /* native to about 1 KiB, doubling to about 64 KiB, ring */
-static const struct truth three[] = {{"native", 1e-6, 4e-9}, {"doubling", 4e-6, 1e-9}, {"ring", 5e-5, 3e-10}, {NULL, 0, 0}};
+static const struct truth three[] = {
+    {"native", 1e-6, 4e-9}, {"doubling", 4e-6, 1e-9}, {"ring", 5e-5, 3e-10}, {NULL, 0, 0}};
 
 static char *text_of(const struct tt_tuning *t, struct tt_points *points, int *remarks)
 {
@@ -162,7 +170,11 @@ static struct tt_rules *rules_of(const char *text)
 static const struct tt_alg *choice(const struct tt_rules *rules, enum tt_coll coll, int64_t bytes)
 {
     const int unit = tt_tune_unit(coll);
-    const struct tt_shape s = {.coll = coll, .size = RANKS, .commutes = true, .count = bytes / unit, .unit = (size_t)unit,
+    const struct tt_shape s = {.coll = coll,
+                               .size = RANKS,
+                               .commutes = true,
+                               .count = bytes / unit,
+                               .unit = (size_t)unit,
                                .nodes = &topo->nodes};
     const struct tt_facts facts = tt_facts_of(coll, &s, TT_LEVEL_HOST);
     const struct tt_rule *rule = tt_rules_next(rules, NULL, &facts);
@@ -183,6 +195,7 @@ START_TEST(a_median_and_its_noise)
     ck_assert_int_eq(f.n, 5);
     ck_assert_int_eq(tt_figure_of(samples, 0).n, 0);
     ck_assert_double_eq(tt_figure_of(samples, 2).seconds, 1.5);
+    ck_assert_double_eq(tt_figure_of(samples, 2).noise, 1.5); /* two say nothing of the noise */
 }
 END_TEST
 
@@ -237,7 +250,7 @@ START_TEST(candidates_are_native_and_what_the_model_cannot_rule_out)
     ck_assert_int_gt(few.n, 1);
     ck_assert_int_lt(few.n, all.n);
     for (int i = 2; i < few.n; i++) {
-        ck_assert(few.of[i].expected >= few.of[i - 1].expected);
+        ck_assert(few.of[i].expected == 0 || few.of[i].expected >= few.of[i - 1].expected);
         ck_assert(few.of[i].expected <= 1.5 * few.of[1].expected);
     }
     for (int i = 0; i < all.n; i++)
@@ -282,7 +295,8 @@ END_TEST
 /* ---- from costs to rules ---- */
 
 /* For every size that was measured: never slower than native by more than 5 %, and the regret's goals. */
-static void check_promise(const struct fake *f, const struct tt_tuning *t, const struct tt_rules *rules, enum tt_coll coll)
+static void check_promise(const struct fake *f, const struct tt_tuning *t, const struct tt_rules *rules,
+                          enum tt_coll coll)
 {
     double sum = 0, worst = 0;
     int n = 0;
@@ -389,7 +403,8 @@ END_TEST
 /* Nothing is gained by another choice than the size before has. */
 START_TEST(a_choice_stays_where_nothing_is_lost)
 {
-    static const struct truth equal[] = {{"ring", 1e-6, 1e-9}, {"doubling", 1.01e-6, 1.01e-9}, {"native", 9e-6, 9e-9}, {NULL, 0, 0}};
+    static const struct truth equal[] = {
+        {"ring", 1e-6, 1e-9}, {"doubling", 1.01e-6, 1.01e-9}, {"native", 9e-6, 9e-9}, {NULL, 0, 0}};
     const struct tt_tuning t = tuning(1 << TT_COLL_allreduce);
     struct fake f = fake(equal, 0);
     struct tt_point point;
@@ -490,7 +505,8 @@ END_TEST
 /* Ended after so many measurements, and gone on with, as often as it takes: as if it had never been ended. */
 START_TEST(a_resumed_session_equals_an_uninterrupted_one)
 {
-    const struct tt_tuning t = tuning(1 << TT_COLL_allreduce | 1 << TT_COLL_reduce | 1 << TT_COLL_alltoall | 1 << TT_COLL_bcast);
+    const struct tt_tuning t =
+        tuning(1 << TT_COLL_allreduce | 1 << TT_COLL_reduce | 1 << TT_COLL_alltoall | 1 << TT_COLL_bcast);
     struct fake whole = fake(three, 0.3);
     struct tt_points at_once = {0}, in_parts = {0};
     char *expected, *text, why[512];
@@ -525,7 +541,8 @@ static struct tt_point one_point(void)
     struct tt_point p = {.coll = TT_COLL_bcast, .bytes = 64 << 10, .n = 2, .whole = true};
 
     p.of[0] = (struct tt_candidate){.alg = tt_alg_find(TT_COLL_bcast, "native", 6), .is = {12.34e-6, 0.4e-6, 9}};
-    p.of[1] = (struct tt_candidate){.alg = tt_alg_find(TT_COLL_bcast, "chain", 5), .segment = 16 << 10, .is = {10e-6, 0, 5}};
+    p.of[1] =
+        (struct tt_candidate){.alg = tt_alg_find(TT_COLL_bcast, "chain", 5), .segment = 16 << 10, .is = {10e-6, 0, 5}};
     return p;
 }
 
@@ -547,7 +564,8 @@ static void write_journal(const char *more)
 
 START_TEST(a_journal_gives_back_what_is_whole)
 {
-    static const char *const torn[] = {"", "#: allreduce 8 native 1.0", "#: allreduce 8 native 1.0 us +- 0.1 us, 5 times\n",
+    static const char *const torn[] = {"", "#: allreduce 8 native 1.0",
+                                       "#: allreduce 8 native 1.0 us +- 0.1 us, 5 times\n",
                                        "#: allreduce 8 native 1.0 us +- 0.1 us, 5 times\n#", "garbage\n\n#: \n"};
     struct tt_points points = {0};
     char why[512];

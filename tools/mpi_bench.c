@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each call begins after a barrier, as in the OSU micro-benchmarks, so that a broadcast's calls do not run into each other;
- * and what counts is, of each call, the rank that took longest, and of a batch the median, so that what disturbs one call
- * spoils no figure. Waiting polls and yields: ranks may outnumber cores. */
+/* Each call begins after a barrier, as in the OSU micro-benchmarks, so that a broadcast's calls do not run into each
+ * other; and what counts is, of each call, the rank that took longest, and of a batch the median, so that what disturbs
+ * one call spoils no figure. Waiting polls and yields: ranks may outnumber cores. */
 #include "tools/mpi_bench.h"
 
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Measuring with all ranks. Rank 0 decides what comes next and the others do as they are told, so that no decision is
- * ever made twice. What is told, and the times that are gathered, go by the MPI below on a communicator of its own, past
- * what is being measured. */
+ * ever made twice. What is told, and the times that are gathered, go by the MPI below on a communicator of its own,
+ * past what is being measured. */
 #ifndef TT_TOOLS_MPI_BENCH_H
 #define TT_TOOLS_MPI_BENCH_H
 
@@ -32,11 +32,11 @@ struct tool_bench {
     MPI_Comm control;
     int rank, size;
     struct tool_memory memory;
-    size_t room;           /* bytes of each of the two buffers */
+    size_t room; /* bytes of each of the two buffers */
     char *send, *recv;
-    int *counts, *displs;  /* of blocks */
+    int *counts, *displs; /* of blocks */
     double began;
-    int pinned;            /* the collective that has a pin, or -1 */
+    int pinned; /* the collective that has a pin, or -1 */
     int pinned_alg;
     int64_t pinned_segment;
 };

@@ -51,9 +51,12 @@ static double slope(double shorter, double longer)
 
 static bool measure_level(struct tool_bench *b, struct tt_topo *t, enum tt_level level, int pairs[PAIRS][2], int n)
 {
-    const double alone = over_pairs(b, pairs, n, (struct tool_order){.what = TOOL_PING_PONG, .calls = SHORT_CALLS, .bytes = SMALL}),
-                 shorter = over_pairs(b, pairs, n, (struct tool_order){.what = TOOL_EXCHANGE, .calls = LONG_CALLS, .bytes = LONG}),
-                 longer = over_pairs(b, pairs, n, (struct tool_order){.what = TOOL_EXCHANGE, .calls = LONG_CALLS, .bytes = LONGER});
+    const double alone = over_pairs(b, pairs, n,
+                                    (struct tool_order){.what = TOOL_PING_PONG, .calls = SHORT_CALLS, .bytes = SMALL}),
+                 shorter = over_pairs(b, pairs, n,
+                                      (struct tool_order){.what = TOOL_EXCHANGE, .calls = LONG_CALLS, .bytes = LONG}),
+                 longer = over_pairs(b, pairs, n,
+                                     (struct tool_order){.what = TOOL_EXCHANGE, .calls = LONG_CALLS, .bytes = LONGER});
 
     if (alone < 0 || shorter < 0 || longer < 0)
         return false;
@@ -78,7 +81,8 @@ static bool measure_rate(struct tool_bench *b, enum tool_what what, double *per_
 
 static bool measure_ranks(struct tool_bench *b, struct tt_topo *t)
 {
-    const double post = tool_bench_do(b, (struct tool_order){.what = TOOL_POST, .calls = SHORT_CALLS, .bytes = SMALL, .a = 0, .b = 1});
+    const double post =
+        tool_bench_do(b, (struct tool_order){.what = TOOL_POST, .calls = SHORT_CALLS, .bytes = SMALL, .a = 0, .b = 1});
     double copy_launch;
 
     t->overhead = fmax(0, post);
@@ -97,8 +101,8 @@ bool tool_measure_links(struct tool_bench *b, struct tt_topo *t, const char *whe
         if (n > 0 && !measure_level(b, t, (enum tt_level)l, pairs, n))
             return false;
         if (n == 0)
-            snprintf(assumed + strlen(assumed), sizeof assumed - strlen(assumed), "%s%s", *assumed ? ", " : "; assumed: ",
-                     tt_level_name((enum tt_level)l));
+            snprintf(assumed + strlen(assumed), sizeof assumed - strlen(assumed), "%s%s",
+                     *assumed ? ", " : "; assumed: ", tt_level_name((enum tt_level)l));
     }
     t->measured = measure_ranks(b, t);
     snprintf(t->about, sizeof t->about, "%.60s, by tutti tune%s", where, assumed);

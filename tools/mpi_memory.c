@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program of one's own would use the CUDA runtime; this one must run where there is none, so it asks the driver, which
- * it opens at run time, for what a runtime would ask: the primary context of a GPU. */
+/* A program of one's own would use the CUDA runtime; this one must run where there is none, so it asks the driver,
+ * which it opens at run time, for what a runtime would ask: the primary context of a GPU. */
 #include "tools/mpi_memory.h"
 
 #include <dlfcn.h>
@@ -57,7 +57,8 @@ static int open_device(struct tool_memory *m, int turn, char *why, size_t size)
     }
     m->simulated = info.simulated;
     m->words = info.simulated ? "SIMULATED device memory" : "device memory";
-    if (driver.get_device(&device, turn % info.devices) || driver.retain(&context, device) || driver.set_current(context)) {
+    if (driver.get_device(&device, turn % info.devices) || driver.retain(&context, device) ||
+        driver.set_current(context)) {
         snprintf(why, size, "no GPU memory: GPU %d gives no context", turn % info.devices);
         return -1;
     }
@@ -96,7 +97,8 @@ void tool_memory_give(const struct tool_memory *m, void *block)
 int tool_memory_copy(const struct tool_memory *m, void *to, const void *from, size_t bytes)
 {
     if (m->device)
-        return driver.copy((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, bytes) || driver.synchronize() ? -1 : 0;
+        return driver.copy((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, bytes) || driver.synchronize() ? -1
+                                                                                                                    : 0;
     memcpy(to, from, bytes);
     return 0;
 }

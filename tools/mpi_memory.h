@@ -11,8 +11,8 @@ struct tool_memory {
     const char *words; /* "host memory", "device memory", "SIMULATED device memory" */
 };
 
-/* Device memory is of the GPU that has this rank's number on its node, by whose context all is done from then on. 0, or -1
- * with why filled. */
+/* Device memory is of the GPU that has this rank's number on its node, by whose context all is done from then on. 0, or
+ * -1 with why filled. */
 int tool_memory_open(struct tool_memory *m, bool device, int turn, char *why, size_t size);
 
 /* Bytes of zero; NULL: there is no such memory left. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tutti tune --regret: are rules kept to their promise? For every size that they were made from, what they choose is
- * measured as programs get it, with the rules in force and no pin, in turn with the MPI below and with every algorithm of
- * ours; the regret is how much longer it takes than the best of them. */
+ * measured as programs get it, with the rules in force and no pin, in turn with the MPI below and with every algorithm
+ * of ours; the regret is how much longer it takes than the best of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +26,13 @@ struct verdict {
 static void stand_in(const struct tool_session *s, const struct tt_rules *rules, struct tt_point *point)
 {
     const int unit = tt_tune_unit(point->coll);
-    const struct tt_shape shape = {.coll = tt_coll_family(point->coll), .size = s->tuning.size, .commutes = true,
-                                   .count = point->bytes / unit, .unit = (size_t)unit, .nodes = s->tuning.nodes};
+    const struct tt_shape shape = {.coll = tt_coll_family(point->coll),
+                                   .size = s->tuning.size,
+                                   .commutes = true,
+                                   .reproducible = s->tuning.reproducible,
+                                   .count = point->bytes / unit,
+                                   .unit = (size_t)unit,
+                                   .nodes = s->tuning.nodes};
     const struct tt_orders orders = {.rules = rules, .net = s->net, .level = tt_topo_slowest(s->topo)};
     const struct tt_choice choice = tt_select(point->coll, &shape, &orders, NULL, false);
     const int64_t segment = choice.alg->segmented ? choice.segment * unit : 0;
@@ -56,10 +61,10 @@ static void print_line(const struct tt_point *point, const char *choice, struct 
     v->sum += regret;
     v->worst = regret > v->worst ? regret : v->worst;
     v->over += broken;
-    printf("%-14s %10s  %-24.24s %10.2f %8.2f %10.2f %7.3f%s  %-18s %10.2f %7.3f\n", tt_coll_name(point->coll),
-           tt_size_print(bytes, sizeof bytes, point->bytes), choice, chosen->is.seconds * 1e6, chosen->is.noise * 1e6,
-           native->is.seconds * 1e6, over, broken ? "!" : " ", best->alg ? best->alg->name : "(chosen)",
-           best->is.seconds * 1e6, regret);
+    printf("%-14s %10s  %10.2f %8.2f %10.2f %7.3f%s  %-18s %10.2f %7.3f  %s\n", tt_coll_name(point->coll),
+           tt_size_print(bytes, sizeof bytes, point->bytes), chosen->is.seconds * 1e6, chosen->is.noise * 1e6,
+           native->is.seconds * 1e6, over, broken ? "!" : " ", best->alg ? best->alg->name : "the chosen",
+           best->is.seconds * 1e6, regret, choice);
     fflush(stdout);
 }
 
@@ -132,8 +137,8 @@ int tool_judge_rules(struct tool_session *s)
         return TOOL_FAILED;
     s->tuning.judge = true;
     printf("# %s; medians in us; +-: as noise is counted there; ! breaks the promise\n", s->where);
-    printf("%-14s %10s  %-24s %10s %8s %10s %7s   %-18s %10s %7s\n", "collective", "size", "chosen", "us", "+-", "native us",
-           "ratio", "best", "us", "regret");
+    printf("%-14s %10s  %10s %8s %10s %7s   %-18s %10s %7s  %s\n", "collective", "size", "chosen us", "+-", "native us",
+           "ratio", "best", "us", "regret", "chosen");
     for (int i = 0; i < s->points.n && going; i++) {
         const double now = s->bench->is.now(&s->bench->is);
 

@@ -22,7 +22,8 @@ static void write_from(char *from, size_t size, const struct tool_seen *seen, in
              ranks == 1 ? "; mpiexec -n 4 tutti topo shows where 4 ranks would be" : "");
 }
 
-static int tell_found(const struct tool_topo_arguments *a, struct tool_site *site, const struct tool_seen *seen, int size)
+static int tell_found(const struct tool_topo_arguments *a, struct tool_site *site, const struct tool_seen *seen,
+                      int size)
 {
     char from[256];
     int status = TOOL_FAILED;

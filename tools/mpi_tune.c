@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tutti tune: rank 0 holds the session, the others measure as they are told (mpi_bench.c). What is measured when, and what
- * follows from it, is in selector/tune.h. */
+/* tutti tune: rank 0 holds the session, the others measure as they are told (mpi_bench.c). What is measured when, and
+ * what follows from it, is in selector/tune.h. */
 #include <errno.h>
 #include <mpi.h>
 #include <stdarg.h>
@@ -55,13 +55,31 @@ static void name_place(const struct tool_session *s, const struct tool_seen *see
              seen ? seen[0].host : "as TUTTI_TOPO says", nodes->n > 1 && seen ? ", ..." : "", s->bench->memory.words);
 }
 
+static const char *const variables[] = {
+#define TT_CONFIG(id, name, def, values, shared, help) name,
+#include "coll/config.def"
+#undef TT_CONFIG
+};
+
+/* What was measured elsewhere, or with other settings, is of no use. */
 static void name_session(struct tool_session *s, const struct tool_seen *seen)
 {
     char mpi[128];
+    size_t used;
 
     name_mpi(mpi, sizeof mpi);
     name_place(s, seen, s->where, sizeof s->where);
-    snprintf(s->identity, sizeof s->identity, "# tutti tune " PACKAGE_VERSION " journal: %s; %s", s->where, mpi);
+    used = (size_t)snprintf(s->identity, sizeof s->identity, "# tutti tune " PACKAGE_VERSION " journal: %s; %s",
+                            s->where, mpi);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables && used < sizeof s->identity; i++)
+        if (getenv(variables[i]))
+            used += (size_t)snprintf(s->identity + used, sizeof s->identity - used, "; %s=%.64s", variables[i],
+                                     getenv(variables[i]));
+}
+
+static bool is_set(const char *name, const char *value)
+{
+    return getenv(name) && strcmp(getenv(name), value) == 0;
 }
 
 /* ---- progress ---- */
@@ -109,12 +127,13 @@ static void write_head(const struct tool_session *s, char *head, size_t size)
 
     strftime(date, sizeof date, "%Y-%m-%d", localtime(&now));
     name_mpi(mpi, sizeof mpi);
-    snprintf(head, size,
-             "Measured by tutti tune %s on %s: %s.\nThe MPI below: %s.\nA figure is the median time of a call, that of "
-             "the rank that takes longest, each after a barrier;\nmedians further apart than what stands behind +- differ "
-             "by more than noise. Reductions are sums of 32-bit floats.%s",
-             PACKAGE_VERSION, date, s->where, mpi,
-             s->bench->memory.simulated ? "\nThe device is SIMULATED: these are no figures of a GPU." : "");
+    snprintf(
+        head, size,
+        "Measured by tutti tune %s on %s: %s.\nThe MPI below: %s.\nA figure is the median time of a call, that of "
+        "the rank that takes longest, each after a barrier;\nmedians further apart than what stands behind +- differ "
+        "by more than noise. Reductions are sums of 32-bit floats.%s",
+        PACKAGE_VERSION, date, s->where, mpi,
+        s->bench->memory.simulated ? "\nThe device is SIMULATED: these are no figures of a GPU." : "");
 }
 
 /* Beside the old one, and then in its place. */
@@ -140,7 +159,8 @@ static int write_rules(struct tool_session *s)
     printf("tutti tune: %s: rules from %d sizes%s\n", s->a->rules, s->points.n,
            s->bench->memory.simulated ? ", of a SIMULATED device" : "");
     if (remarks)
-        printf("tutti tune: %d figures are not monotone: a larger size took less time; they are remarked there\n", remarks);
+        printf("tutti tune: %d figures are not monotone: a larger size took less time; they are remarked there\n",
+               remarks);
     return TOOL_OK;
 }
 
@@ -225,9 +245,14 @@ static int hold_session(struct tool_session *s)
         return TOOL_OK;
     }
     if (s->topo) {
-        s->tuning = (struct tt_tuning){.colls = s->a->colls, .least = s->a->least, .most = s->a->most,
-                                       .budget = s->a->budget, .factor = s->a->factor, .size = s->topo->size,
-                                       .nodes = &s->topo->nodes};
+        s->tuning = (struct tt_tuning){.colls = s->a->colls,
+                                       .least = s->a->least,
+                                       .most = s->a->most,
+                                       .budget = s->a->budget,
+                                       .factor = s->a->factor,
+                                       .size = s->topo->size,
+                                       .nodes = &s->topo->nodes,
+                                       .reproducible = is_set("TUTTI_REPRODUCIBLE", "1")};
         name_session(s, seen);
         status = s->a->regret ? tool_judge_rules(s) : find_rules(s);
     }
@@ -257,8 +282,13 @@ int tool_mpi_tune(int argc, char **argv)
 
     tool_tune_parse(argc, argv, &a);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (is_set("TUTTI", "off")) {
+        complain("TUTTI=off: there would be nothing but the MPI below to measure");
+        return TOOL_USAGE;
+    }
     if (size < 2) {
-        complain("there is nothing to compare on one rank: start it by mpiexec -n 4 tutti tune, with your program's options");
+        complain("there is nothing to compare on one rank: start it by mpiexec -n 4 tutti tune, with your program's "
+                 "options");
         return TOOL_USAGE;
     }
     tutti_set("TUTTI_RULES", a.regret);
@@ -267,7 +297,7 @@ int tool_mpi_tune(int argc, char **argv)
         bench.is.tell = tell;
         status = hold_session(&session);
     } else if (*why) {
-        complain("%s", why);
+        complain("rank %d: %s", bench.rank, why);
     }
     tool_bench_close(&bench);
     return status;

@@ -13,7 +13,7 @@ struct tool_session {
     struct tt_net *net;
     struct tt_tuning tuning;
     struct tt_points points;
-    char where[160], identity[512]; /* in words; and as a journal's first line */
+    char where[160], identity[768]; /* in words; and as a journal's first line */
 };
 
 /* The model's numbers, of the topology as it is now. 0, or -1, having said so. */

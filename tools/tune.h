@@ -22,8 +22,8 @@ struct tool_tune_arguments {
 /* Parses the command line of tutti tune, or exits. */
 void tool_tune_parse(int argc, char **argv, struct tool_tune_arguments *a);
 
-/* Writes a topology whose speeds were measured, as a file that TUTTI_PROFILE and TUTTI_TOPO may name. 0, or -1 with errno
- * set. */
+/* Writes a topology whose speeds were measured, as a file that TUTTI_PROFILE and TUTTI_TOPO may name. 0, or -1 with
+ * errno set. */
 int tool_write_profile(const char *file, const struct tt_topo *topo);
 
 #endif

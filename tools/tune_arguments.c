@@ -16,7 +16,8 @@ static const struct argp_option options[] = {
     {"min", LEAST, "SIZE", 0, "the smallest size, of a vector or a block [8]", 1},
     {"max", MOST, "SIZE", 0, "the largest vector, all its blocks counted [16M]", 1},
     {"memory", MEMORY, "WHERE", 0, "buffers on the \"host\", or on each rank's \"device\" [host]", 1},
-    {"factor", FACTOR, "F", 0, "of our own, measure those that the model expects to take up to F times the best [3]", 1},
+    {"factor", FACTOR, "F", 0, "of our own, measure those that the model expects to take up to F times the best [3]",
+     1},
     {"output", 'o', "PATH", 0, "the rules file to write, or the directory to write tutti.rules in [tutti.rules]", 2},
     {"fresh", FRESH, NULL, 0, "measure all anew, even if an earlier run left its journal", 2},
     {"regret", REGRET, "RULES", 0, "write nothing, but measure what RULES choose beside native and all others", 3},
@@ -39,7 +40,8 @@ static double duration(const struct argp_state *state, const char *option, const
     double seconds;
 
     snprintf(plain, sizeof plain, "%.*ss", (int)(length > 3 ? length - 3 : 0), text);
-    if (length > 3 && length < sizeof plain && strcmp(text + length - 3, "min") == 0 && tt_time_parse(plain, &seconds) == 0)
+    if (length > 3 && length < sizeof plain && strcmp(text + length - 3, "min") == 0 &&
+        tt_time_parse(plain, &seconds) == 0)
         return 60 * seconds;
     if (tt_time_parse(text, &seconds) || !(seconds > 0))
         tool_die(state, TOOL_USAGE, "%s wants a time such as 60s or 10min, not \"%s\"", option, text);
@@ -80,9 +82,8 @@ static void name_files(const struct argp_state *state, struct tool_tune_argument
     const char *path = a->output ? a->output : usual_name;
     struct stat s;
     size_t stem;
-    int n = stat(path, &s) == 0 && S_ISDIR(s.st_mode)
-                ? snprintf(a->rules, sizeof a->rules, "%s/%s", path, usual_name)
-                : snprintf(a->rules, sizeof a->rules, "%s", path);
+    int n = stat(path, &s) == 0 && S_ISDIR(s.st_mode) ? snprintf(a->rules, sizeof a->rules, "%s/%s", path, usual_name)
+                                                      : snprintf(a->rules, sizeof a->rules, "%s", path);
 
     if (n < 0 || (size_t)n + 32 > sizeof a->rules)
         tool_die(state, TOOL_USAGE, "-o: the path is too long");
@@ -145,18 +146,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-    options, parse, "[COLLECTIVE...]",
-    "Measure on this machine, with the ranks that mpiexec starts, which algorithm is the best for which size, and write it "
-    "down as rules, which programs then follow; and what the links are, as a cost profile, by which the model decides where "
+    options,
+    parse,
+    "[COLLECTIVE...]",
+    "Measure on this machine, with the ranks that mpiexec starts, which algorithm is the best for which size, and "
+    "write it "
+    "down as rules, which programs then follow; and what the links are, as a cost profile, by which the model decides "
+    "where "
     "no rule does. Without a COLLECTIVE: allreduce, bcast, reduce, allgather, reduce_scatter and alltoall.\v"
     "Examples:\n"
     "  mpiexec -n 8 tutti tune --budget 2min -o site.rules\n"
     "  TUTTI_RULES=site.rules TUTTI_PROFILE=site.profile.json tutti run -- mpiexec -n 8 ./app\n"
     "  mpiexec -n 8 tutti tune --regret site.rules\n"
     "  tutti run --sim-gpus 2 -- mpiexec -n 2 tutti tune allreduce --memory device\n\n"
-    "What is chosen is never slower than the MPI below by more than the noise that was measured. ^C ends it and writes what "
+    "What is chosen is never slower than the MPI below by more than the noise that was measured. ^C ends it and writes "
+    "what "
     "there is; the same command goes on where it was ended, from the journal beside the rules. See doc/tuning.md.\n",
-    NULL, NULL, NULL};
+    NULL,
+    NULL,
+    NULL};
 
 void tool_tune_parse(int argc, char **argv, struct tool_tune_arguments *a)
 {

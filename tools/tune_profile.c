@@ -46,8 +46,9 @@ static json_t *node_of(const struct tt_topo *t, int i)
 {
     const struct tt_node_kind *kind = &t->kinds[i];
     const int ranks = t->nodes.first[i + 1] - t->nodes.first[i];
-    json_t *node = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "count", 1, "sockets", at_least_one(kind->sockets), "cores",
-                             at_least_one(kind->cores), "gpus", kind->gpus, "nics", at_least_one(kind->nics), "ranks", ranks);
+    json_t *node =
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "count", 1, "sockets", at_least_one(kind->sockets), "cores",
+                  at_least_one(kind->cores), "gpus", kind->gpus, "nics", at_least_one(kind->nics), "ranks", ranks);
 
     if (kind->gpus > 0)
         json_object_set_new(node, "links", json_string(kind->linked ? "nvlink" : "pcie"));
@@ -62,8 +63,8 @@ static json_t *profile_of(const struct tt_topo *t)
         json_array_append_new(nodes, node_of(t, i));
     for (int r = 0; r < t->size; r++)
         json_array_append_new(place, json_integer(t->nodes.of[r]));
-    return json_pack("{s:s, s:b, s:o, s:o, s:o}", "about", t->about, "measured", t->measured, "nodes", nodes, "place", place,
-                     "speeds", speeds_of(t));
+    return json_pack("{s:s, s:b, s:o, s:o, s:o}", "about", t->about, "measured", t->measured, "nodes", nodes, "place",
+                     place, "speeds", speeds_of(t));
 }
 
 int tool_write_profile(const char *file, const struct tt_topo *topo)
