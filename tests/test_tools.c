@@ -485,6 +485,217 @@ START_TEST(a_topology_of_a_file)
 }
 END_TEST
 
+/* ---- explain: times, what would change the choice, plots ---- */
+
+static const char *chosen(json_t *all)
+{
+    return json_string_value(json_object_get(json_object_get(all, "chosen"), "name"));
+}
+
+static const char *const asked[] = {
+    "allreduce -n 8",
+    "allreduce --topo h100x8",
+    "allreduce --topo h100x8 --place round-robin --type double",
+    "reduce --topo a100x4 --bytes 300K",
+    "bcast --topo cpu2x32 --root 3",
+    "allgather --topo scale-rails --bytes 64K",
+    "reduce_scatter --topo scale-pcie --bytes 256K",
+    "scan --topo scale-one-nic -n 33",
+    "alltoall --topo scale-round-robin --bytes 128",
+    "allreduce --topo scale-uneven --type half --non-commutative",
+};
+
+static double seconds_of(json_t *row)
+{
+    return json_real_value(json_object_get(row, "predicted_seconds"));
+}
+
+/* The fastest runs; they are told in the order of their times. */
+START_TEST(the_fastest_is_chosen)
+{
+    json_t *all = explain(asked[_i]), *rows = json_object_get(all, "algorithms");
+    double before = 0;
+
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        json_t *seconds = json_object_get(json_array_get(rows, i), "predicted_seconds");
+
+        ck_assert(!seconds || json_is_true(json_object_get(json_array_get(rows, i), "feasible")));
+        ck_assert(!seconds || json_real_value(seconds) >= before);
+        before = seconds ? json_real_value(seconds) : before;
+        if (seconds) {
+            const double latency =
+                json_real_value(json_object_get(json_array_get(rows, i), "latency_seconds"));
+
+            ck_assert(latency > 0 && latency <= before * (1 + 1e-9));
+        }
+    }
+    /* others may take the same time, to a millionth */
+    ck_assert_double_le(seconds_of(row(all, chosen(all))), seconds_of(json_array_get(rows, 0)) * (1 + 2e-6));
+    json_decref(all);
+}
+END_TEST
+
+static void expect_chosen(const char *args, long long bytes, const char *name)
+{
+    char more[256];
+    json_t *all;
+
+    snprintf(more, sizeof more, "%s --bytes %lld", args, bytes);
+    all = explain(more);
+    ck_assert_msg(strcmp(chosen(all), name) == 0, "%s\nchose %s, not %s", last, chosen(all), name);
+    json_decref(all);
+}
+
+/* On the two sides of where it changes, to the element, what is said of them runs. */
+static void check_change(json_t *all, const char *args, const char *side, int direction)
+{
+    json_t *change = json_object_get(all, side);
+    const long long unit = figure(all, "bytes") / figure(all, "count");
+    const char *const now = chosen(all);
+
+    if (json_is_null(change))
+        return;
+    ck_assert_str_ne(json_string_value(json_object_get(change, "name")), now);
+    ck_assert_int_gt(direction * (figure(change, "bytes") - figure(all, "bytes")), 0);
+    expect_chosen(args, figure(change, "bytes"), json_string_value(json_object_get(change, "name")));
+    expect_chosen(args, figure(change, "bytes") - direction * unit, now);
+}
+
+START_TEST(where_the_choice_changes_it_does)
+{
+    json_t *all = explain(asked[_i]);
+
+    check_change(all, asked[_i], "below", -1);
+    check_change(all, asked[_i], "above", 1);
+    json_decref(all);
+}
+END_TEST
+
+/* What `tutti tune` wrote beside the rules is told, if they are rules for such a call. */
+START_TEST(measured_times_are_told)
+{
+    json_t *all;
+    char args[64] = "allreduce -n 4 --bytes 64K";
+
+    expect_status(0, "printf 'allreduce ranks 4 -> ring\\n#: allreduce 64K ring 12.5 us +- 0.4 us, 9 times\\n"
+                     "#: allreduce 64K native 20 us +- 1 us, 9 times\\n#.\\n' >%s/tuned", scratch);
+    expect_status(0, "TUTTI_RULES=%s/tuned @ explain %s", scratch, args);
+    expect_said(" measured ");
+    expect_said("12.5 us");
+    expect_said("20 us");
+    expect_status(0, "TUTTI_RULES=%s/tuned @ explain %s --json", scratch, args);
+    all = json_loads(said, 0, NULL);
+    ck_assert_ptr_nonnull(all);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(row(all, "ring"), "measured_seconds")), 12.5e-6, 1e-12);
+    ck_assert_ptr_null(json_object_get(row(all, "tree"), "measured_seconds"));
+    json_decref(all);
+    expect_status(0, "TUTTI_RULES=%s/tuned @ explain allreduce -n 5 --bytes 64K", scratch);
+    expect_count("measured", 0);
+    expect_status(0, "TUTTI_RULES=%s/tuned @ explain allreduce -n 4 --bytes 32K", scratch);
+    expect_count("measured", 0);
+}
+END_TEST
+
+/* As in a run. */
+START_TEST(the_variables_topology_counts)
+{
+    expect_status(0, "TUTTI_TOPO=%s/../no/such @ explain bcast; true", scratch);
+    expect_said("cannot be read");
+    expect_status(0, "cp ${srcdir:-..}/selector/topologies/a100x4.json %s/a.json", scratch);
+    expect_status(0, "TUTTI_TOPO=%s/a.json @ explain bcast", scratch);
+    expect_said("bcast of 1 MiB on 16 ranks of 4 nodes");
+    expect_status(0, "TUTTI_TOPO=%s/a.json @ explain bcast --topo h100x8", scratch);
+    expect_said("on 64 ranks of 8 nodes");
+    expect_status(0, "sed 's/\"place\"/\"measured\": true, \"place\"/' <%s/a.json >%s/m.json", scratch, scratch);
+    expect_status(0, "TUTTI_PROFILE=%s/m.json @ explain bcast -n 4", scratch);
+    expect_said("by speeds measured");
+    expect_said("on 4 ranks, root 0");
+}
+END_TEST
+
+START_TEST(other_cases_are_told)
+{
+    json_t *all, *cases;
+
+    expect_status(0, "TUTTI_ALLREDUCE=tree @ explain allreduce -n 8 --bytes 64M");
+    expect_said("What would change that:\n");
+    expect_said("\n  without TUTTI_ALLREDUCE ");
+    expect_status(0, "TUTTI_ALLREDUCE=tree:0-1M @ explain allreduce -n 8 --bytes 1000K");
+    expect_said("\n  from 1.0 MiB up ");
+    expect_status(0, "TUTTI_ALLREDUCE=native @ explain allreduce -n 2 --bytes 8");
+    expect_count("\n  on ", 0);
+    /* a single rank is never asked about; of what is told, each is another algorithm */
+    all = explain("allreduce --topo h100x8 --bytes 16K");
+    cases = json_object_get(all, "otherwise");
+    for (size_t i = 0; i < json_array_size(cases); i++)
+        ck_assert_str_ne(json_string_value(json_object_get(json_array_get(cases, i), "name")), chosen(all));
+    json_decref(all);
+}
+END_TEST
+
+START_TEST(sizes_are_told_as_they_were_given)
+{
+    expect_status(0, "@ explain allreduce -n 8 --bytes 64MB");
+    expect_said("allreduce of 64 MB (16000000 float, sum) on 8 ranks");
+    expect_said("112 MB");
+    expect_count("iB", 0);
+    expect_status(0, "@ explain allreduce -n 8 --bytes 64MiB");
+    expect_said("allreduce of 64 MiB ");
+}
+END_TEST
+
+START_TEST(many_ranks_are_explained_at_once)
+{
+    expect_status(0, "timeout 20 @ explain %s -n 4096 --topo scale-rails --bytes 64K", _i ? "alltoall" : "allreduce");
+    expect_said("on 4096 ranks of 512 nodes");
+    expect_said("a few stand for all");
+}
+END_TEST
+
+START_TEST(a_chart_marks_what_is_chosen)
+{
+    json_t *all = explain("allreduce --topo h100x8 --bytes 8");
+    char from[64];
+
+    snprintf(from, sizeof from, " %-18s from 8 B to ", chosen(all));
+    json_decref(all);
+    expect_status(0, "@ explain allreduce --topo h100x8 --plot - --max 64M");
+    expect_count(" |", 20);
+    expect_said(from);
+    expect_said("    chosen  ");
+    expect_said("64 MiB\n");
+}
+END_TEST
+
+/* gnuplot makes it, where there is one. */
+START_TEST(a_plot_is_a_picture)
+{
+    const bool gnuplot = run("gnuplot --version") == 0;
+
+    expect_status(gnuplot ? 0 : 1, "@ explain allreduce --topo h100x8 --plot %s/plot.svg", scratch);
+    if (!gnuplot)
+        return;
+    expect_said("/plot.svg shows the expected time");
+    expect_status(0, "sed -n '/<svg/,$p' %s/plot.svg", scratch);
+    ck_assert_msg(strncmp(said, "<svg", 4) == 0, "no picture: %.200s", said);
+    ck_assert_msg(well_formed(said), "not well-formed XML:\n%.2000s", said);
+    expect_said("bidirectional_ring");
+    expect_said("from 8 B: ");
+    expect_said("8 H100 with NVSwitch");
+    expect_status(1, "@ explain allreduce --plot /no/such/directory/x.svg");
+    expect_said("cannot write /no/such/directory/x.svg: No such file or directory");
+}
+END_TEST
+
+START_TEST(without_gnuplot_there_is_a_chart)
+{
+    expect_status(1, "PATH=/no/such/directory @ explain bcast -n 8 --plot %s/none.svg", scratch);
+    expect_count(" |", 20);
+    expect_said("there is no gnuplot on the PATH");
+    expect_status(2, "ls %s/none.svg", scratch);
+}
+END_TEST
+
 /* ---- errors ---- */
 
 static const struct {
@@ -527,6 +738,14 @@ static const struct {
     {"@ topo h100x8 --svg - --json", 2, {"ask for one"}},
     {"@ topo h100x8 --svg /no/such/directory/x.svg", 1, {"cannot write /no/such/directory/x.svg: No such file"}},
     {"TUTTI_ALLREDUCE=rign @ explain allreduce", 1, {"rign", "ring"}},
+    {"@ explain allreduce --nodes 2", 2, {"--nodes is of a topology: say which one by --topo"}},
+    {"@ explain allreduce --topo h100x8 --place anywhere", 1, {"no placement \"anywhere\"", "block, round-robin"}},
+    {"@ explain allreduce --topo nowhere", 1, {"nowhere", "h100x8"}},
+    {"@ explain allreduce --topo h100x8 --nodes 1 -n 9", 1, {"9 ranks do not fit"}},
+    {"@ explain neighbor_allgather --plot -", 1, {"knows no time of any"}},
+    {"@ explain barrier --plot -", 2, {"does not depend on a size"}},
+    {"@ explain bcast --plot - --min 1M --max 1M", 2, {"--min and --max"}},
+    {"@ explain bcast --plot - --json", 2, {"give the plot a file"}},
     {"@ help quux", 2, {"neither a command nor a collective", "allreduce", "explain"}},
     {"@ run", 2, {"there is no command"}},
     {"@ run true", 2, {"put -- before the command"}},
@@ -850,6 +1069,17 @@ static TCase *explain_case(void)
     tcase_add_test(all, the_grammar_is_a_rules_file);
     tcase_add_test(all, rules_and_pins_decide_and_are_named);
     tcase_add_test(all, sizes_mean_what_people_mean);
+    tcase_add_loop_test(all, the_fastest_is_chosen, 0, N(asked));
+    tcase_add_loop_test(all, where_the_choice_changes_it_does, 0, N(asked));
+    tcase_add_test(all, other_cases_are_told);
+    tcase_add_test(all, measured_times_are_told);
+    tcase_add_test(all, the_variables_topology_counts);
+    tcase_add_test(all, sizes_are_told_as_they_were_given);
+    tcase_add_loop_test(all, many_ranks_are_explained_at_once, 0, 2);
+    tcase_add_test(all, a_chart_marks_what_is_chosen);
+    tcase_add_test(all, a_plot_is_a_picture);
+    tcase_add_test(all, without_gnuplot_there_is_a_chart);
+    tcase_set_timeout(all, 60);
     return all;
 }
 
