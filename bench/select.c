@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a decision costs: nanoseconds for a shape that was seen before, which is looked up in a full cache, and microseconds
- * for a new one, by the cost model alone. For a new one every collective is asked at sizes from 8 bytes to 1 GiB, several
- * times over; the median is that of all, and the worst that of the size that takes longest. On one thread, without MPI.
+/* What a decision costs: nanoseconds for a shape that was seen before, which is looked up in a full cache, and
+ * microseconds for a new one, by the cost model alone. For a new one every collective is asked at sizes from 8 bytes to
+ * 1 GiB, several times over; the median is that of all, and the worst that of the size that takes longest. On one
+ * thread, without MPI.
  *
  * bench/select [TOPOLOGY]      of so many ranks as it is asked about: scale-rails, unless said */
 #include <stdio.h>
@@ -93,8 +94,12 @@ static void decide_all(enum tt_coll coll, const struct tt_topo *topo, const stru
     double times[SIZES];
 
     for (int i = 0; i < SIZES; i++) {
-        const struct tt_shape s = {.coll = tt_coll_family(coll), .size = topo->size, .commutes = true, .unit = 4,
-                                   .count = INT64_C(2) << i, .nodes = &topo->nodes};
+        const struct tt_shape s = {.coll = tt_coll_family(coll),
+                                   .size = topo->size,
+                                   .commutes = true,
+                                   .unit = 4,
+                                   .count = INT64_C(2) << i,
+                                   .nodes = &topo->nodes};
 
         times[i] = decide(coll, &s, net);
     }
@@ -125,7 +130,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < NSCALES; i++) {
         double start;
 
-        if (tt_topo_read(argc > 1 ? argv[1] : "scale-rails", scales[i], scales[i] / 8, NULL, &topos[i], why, sizeof why)) {
+        if (tt_topo_read(argc > 1 ? argv[1] : "scale-rails", scales[i], scales[i] / 8, NULL, &topos[i], why,
+                         sizeof why)) {
             fprintf(stderr, "%s\n", why);
             return 1;
         }
