@@ -9,10 +9,10 @@
 
 struct tt_hints;
 
-/* What the keys of info say of comm from now on; those that it does not have stay as they are, and the value none takes one
- * back. Collective over comm, by polling. Every rank must give the same: if not, or if it is not understood, nothing is
- * changed, and every rank gets an error that names the key and the rank. Returns an MPI error code, after comm's error
- * handler has seen it. */
+/* What the keys of info say of comm from now on; those that it does not have stay as they are, and the value none takes
+ * one back. Collective over comm, by polling. Every rank must give the same: if not, or if it is not understood,
+ * nothing is changed, and every rank gets an error that names the key and the rank. Returns an MPI error code, after
+ * comm's error handler has seen it. */
 int tt_hints_set(MPI_Comm comm, MPI_Info info);
 
 /* The pin of one collective; NULL if there is none. hints may be NULL. */

@@ -86,9 +86,9 @@ void tt_names_refuse(const struct tt_names *names, const char *name, size_t leng
 {
     const char *nearest = tt_names_nearest(names, name, length);
     char piece[LONGEST + 8];
-    size_t used =
-        (size_t)snprintf(why, size, "%s is not %s%s%s%s: there are ", length ? tt_print_piece(piece, sizeof piece, name, length) : "\"\"",
-                         what, nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "");
+    size_t used = (size_t)snprintf(why, size, "%s is not %s%s%s%s: there are ",
+                                   length ? tt_print_piece(piece, sizeof piece, name, length) : "\"\"", what,
+                                   nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "");
 
     for (int i = 0; i < names->n && used < size; i++)
         used += (size_t)snprintf(why + used, size - used, "%s%s", i ? ", " : "", names->name[i]);

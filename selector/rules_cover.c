@@ -143,9 +143,9 @@ static int by_number(const struct search *search, int after)
 static void say_hidden(const struct search *search, char *why, size_t size)
 {
     const char *what = search->rules->lines ? "line" : "pin";
-    size_t used = (size_t)snprintf(why, size, "%s %d can never be reached: %s%s", what,
-                                   search->rules->rules[search->rules->n - 1].line, what,
-                                   search->nlines > 1 ? "s" : "");
+    size_t used =
+        (size_t)snprintf(why, size, "%s %d can never be reached: %s%s", what,
+                         search->rules->rules[search->rules->n - 1].line, what, search->nlines > 1 ? "s" : "");
 
     for (int line = by_number(search, 0); line && used < size; line = by_number(search, line))
         used += (size_t)snprintf(why + used, size - used, "%s %d", line == by_number(search, 0) ? "" : " and", line);

@@ -319,7 +319,8 @@ static int read_pins(struct tt_rules *rules, enum tt_coll coll, const char *text
         const struct piece one = cut(&rest, ';');
 
         if (read_pin(rules, coll, trim(one), inner, sizeof inner)) {
-            snprintf(why, size, "%s=%s: %s", rules->name, tt_print_piece(piece, sizeof piece, text, strlen(text)), inner);
+            snprintf(why, size, "%s=%s: %s", rules->name, tt_print_piece(piece, sizeof piece, text, strlen(text)),
+                     inner);
             return -1;
         }
     } while (rest.length || rest.at[-1] == ';');

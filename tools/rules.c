@@ -18,24 +18,30 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-static const struct argp argp = {NULL, parse, "[FILE]",
-                                 "Check a rules file, as TUTTI_RULES=FILE would read it, and tell what each line means; "
-                                 "or, without a file, what may be in one.\v"
-                                 "Examples:\n"
-                                 "  tutti rules\n"
-                                 "  tutti rules my.rules\n"
-                                 "  TUTTI_RULES=my.rules tutti explain allreduce -n 8 --bytes 64K\n",
-                                 NULL, NULL, NULL};
+static const struct argp argp = {
+    NULL,
+    parse,
+    "[FILE]",
+    "Check a rules file, as TUTTI_RULES=FILE would read it, and tell what each line means; "
+    "or, without a file, what may be in one.\v"
+    "Examples:\n"
+    "  tutti rules\n"
+    "  tutti rules my.rules\n"
+    "  TUTTI_RULES=my.rules tutti explain allreduce -n 8 --bytes 64K\n",
+    NULL,
+    NULL,
+    NULL};
 
 static void print_grammar(void)
 {
-    puts("# A rule is a line; the first that holds, and whose algorithm can serve, decides.\n"
-         "#   COLLECTIVES [CONDITION VALUE]... -> ALGORITHM[/SEGMENT]\n"
-         "# COLLECTIVES are one, several with commas between, or * for all that have such an algorithm. Both ends of a\n"
-         "# range belong to it. Behind # are words for people. For example:\n\n"
-         "allreduce bytes 0-16K ranks 2-64 nodes 1 -> doubling\n"
-         "bcast     bytes 4M-                      -> chain/256K\n"
-         "*         ranks 2                        -> native\n");
+    puts(
+        "# A rule is a line; the first that holds, and whose algorithm can serve, decides.\n"
+        "#   COLLECTIVES [CONDITION VALUE]... -> ALGORITHM[/SEGMENT]\n"
+        "# COLLECTIVES are one, several with commas between, or * for all that have such an algorithm. Both ends of a\n"
+        "# range belong to it. Behind # are words for people. For example:\n\n"
+        "allreduce bytes 0-16K ranks 2-64 nodes 1 -> doubling\n"
+        "bcast     bytes 4M-                      -> chain/256K\n"
+        "*         ranks 2                        -> native\n");
     puts("# conditions");
     for (int f = 0; f < TT_NFACTS; f++)
         printf("#   %-14s  %s:\n#   %-14s  %s\n", tt_fact_name((enum tt_fact)f), tt_fact_help((enum tt_fact)f), "",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Feeds a target where there is no libFuzzer: inputs made from its seeds and words by a few mutations each, from a fixed
- * seed, so that the same inputs come each time, for as long as TUTTI_FUZZ_SECONDS says (5). It does not know what it has
- * reached, as libFuzzer does; words of the grammar make up for some of that. An input that ends the process, or takes
- * more than PATIENCE seconds, is written to PROGRAM.crash; `PROGRAM FILE` feeds that file alone. */
+/* Feeds a target where there is no libFuzzer: inputs made from its seeds and words by a few mutations each, from a
+ * fixed seed, so that the same inputs come each time, for as long as TUTTI_FUZZ_SECONDS says (5). It does not know what
+ * it has reached, as libFuzzer does; words of the grammar make up for some of that. An input that ends the process, or
+ * takes more than PATIENCE seconds, is written to PROGRAM.crash; `PROGRAM FILE` feeds that file alone, and `PROGRAM
+ * --seeds DIR` hands seeds and words to libFuzzer. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -123,6 +124,28 @@ static void watch(const char *program)
         signal(signals[i], keep_input);
 }
 
+/* For libFuzzer: seeds as files in a directory, and words as its dictionary on standard output. */
+static int hand_over(const char *directory)
+{
+    char name[512];
+
+    for (int i = 0; fuzz_seeds[i]; i++) {
+        FILE *out;
+
+        snprintf(name, sizeof name, "%s/seed-%d", directory, i);
+        out = fopen(name, "w");
+        if (!out || fputs(fuzz_seeds[i], out) < 0 || fclose(out))
+            return EXIT_FAILURE;
+    }
+    for (int i = 0; fuzz_words[i]; i++) {
+        putchar('"');
+        for (const char *c = fuzz_words[i]; *c; c++)
+            printf("\\x%02X", (unsigned char)*c);
+        puts("\"");
+    }
+    return EXIT_SUCCESS;
+}
+
 static int feed_file(const char *name)
 {
     FILE *in = fopen(name, "r");
@@ -144,7 +167,7 @@ int main(int argc, char **argv)
     long n = 0;
 
     if (argc > 1)
-        return feed_file(argv[1]);
+        return strcmp(argv[1], "--seeds") == 0 && argc > 2 ? hand_over(argv[2]) : feed_file(argv[1]);
     watch(argv[0]);
     for (int i = 0; fuzz_seeds[i]; i++)
         LLVMFuzzerTestOneInput((const uint8_t *)fuzz_seeds[i], strlen(fuzz_seeds[i]));

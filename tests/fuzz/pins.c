@@ -7,10 +7,10 @@
 #include "selector/rules.h"
 #include "tests/fuzz/fuzz.h"
 
-const char *const fuzz_seeds[] = {"\001ring", "\001doubling:0-16K;ring:16K-", "\003chain/64K:1M-;binomial", "\x16native",
-                                  "\x0fpairwise", NULL};
-const char *const fuzz_words[] = {"ring", "doubling", "chain", "/64K", ":", ";", "0-16K", "16K-", "-8", "native", " ",
-                                  "halving", "tree:1", ";;", NULL};
+const char *const fuzz_seeds[] = {
+    "\001ring", "\001doubling:0-16K;ring:16K-", "\003chain/64K:1M-;binomial", "\x16native", "\x0fpairwise", NULL};
+const char *const fuzz_words[] = {"ring", "doubling", "chain", "/64K",    ":",      ";",  "0-16K", "16K-",
+                                  "-8",   "native",   " ",     "halving", "tree:1", ";;", NULL};
 
 /* A pin that was read holds for what it names, and for no other collective. */
 static void hold(const struct tt_rules *pin, enum tt_coll coll)

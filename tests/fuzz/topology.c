@@ -10,20 +10,61 @@
 #include "tests/fuzz/fuzz.h"
 
 const char *const fuzz_seeds[] = {
-    "{\"about\": \"two\", \"nodes\": [{\"count\": 2, \"sockets\": 2, \"cores\": 8, \"gpus\": 4, \"nics\": 2, \"links\": "
+    "{\"about\": \"two\", \"nodes\": [{\"count\": 2, \"sockets\": 2, \"cores\": 8, \"gpus\": 4, \"nics\": 2, "
+    "\"links\": "
     "\"nvlink\", \"ranks\": 4}], \"place\": \"block\", \"speeds\": {\"gpu\": {\"alpha\": \"2us\", \"bandwidth\": "
     "\"1500GB/s\"}, \"link\": {\"alpha\": \"3us\", \"bandwidth\": \"400GB/s\"}, \"host\": {\"alpha\": \"5us\", "
     "\"bandwidth\": \"50GB/s\"}, \"nic\": {\"alpha\": \"6us\", \"bandwidth\": \"400Gbit/s\"}, \"reduce\": \"1TB/s\", "
     "\"copy\": \"1.5TB/s\", \"launch\": \"3us\", \"overhead\": \"0.5us\"}}",
-    "{\"nodes\": [{\"ranks\": 3}, {\"ranks\": 1, \"count\": 2}], \"place\": [0, 1, 0, 2], \"speeds\": {\"host\": {\"alpha\": "
+    "{\"nodes\": [{\"ranks\": 3}, {\"ranks\": 1, \"count\": 2}], \"place\": [0, 1, 0, 2], \"speeds\": {\"host\": "
+    "{\"alpha\": "
     "\"1us\", \"bandwidth\": \"10GB/s\", \"shared\": true}, \"nic\": {\"alpha\": \"2us\", \"bandwidth\": \"1GB/s\"}}}",
     NULL};
-const char *const fuzz_words[] = {
-    "\"about\": ", "\"nodes\": ", "\"count\": ", "\"sockets\": ", "\"cores\": ", "\"gpus\": ", "\"nics\": ", "\"links\": ",
-    "\"ranks\": ", "\"place\": ", "\"speeds\": ", "\"gpu\": ", "\"link\": ", "\"host\": ", "\"nic\": ", "\"alpha\": ",
-    "\"bandwidth\": ", "\"shared\": ", "\"reduce\": ", "\"measured\": ", "\"nvlink\"", "\"pcie\"", "\"block\"",
-    "\"round-robin\"", "\"5us\"", "\"50GB/s\"", "\"400Gbit/s\"", "\"1e400s\"", "\"-1us\"", "0", "1", "-1", "65536",
-    "2147483648", "1e99", "true", "null", "{", "}", "[", "]", ",", "[0, 1, 0]", "\\u0000", NULL};
+const char *const fuzz_words[] = {"\"about\": ",
+                                  "\"nodes\": ",
+                                  "\"count\": ",
+                                  "\"sockets\": ",
+                                  "\"cores\": ",
+                                  "\"gpus\": ",
+                                  "\"nics\": ",
+                                  "\"links\": ",
+                                  "\"ranks\": ",
+                                  "\"place\": ",
+                                  "\"speeds\": ",
+                                  "\"gpu\": ",
+                                  "\"link\": ",
+                                  "\"host\": ",
+                                  "\"nic\": ",
+                                  "\"alpha\": ",
+                                  "\"bandwidth\": ",
+                                  "\"shared\": ",
+                                  "\"reduce\": ",
+                                  "\"measured\": ",
+                                  "\"nvlink\"",
+                                  "\"pcie\"",
+                                  "\"block\"",
+                                  "\"round-robin\"",
+                                  "\"5us\"",
+                                  "\"50GB/s\"",
+                                  "\"400Gbit/s\"",
+                                  "\"1e400s\"",
+                                  "\"-1us\"",
+                                  "0",
+                                  "1",
+                                  "-1",
+                                  "65536",
+                                  "2147483648",
+                                  "1e99",
+                                  "true",
+                                  "null",
+                                  "{",
+                                  "}",
+                                  "[",
+                                  "]",
+                                  ",",
+                                  "[0, 1, 0]",
+                                  "\\u0000",
+                                  NULL};
 
 static void look(const struct tt_topo *t)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who decides, and by what. `facts`: no decision depends on what ranks do not share. Every rank has its buffers in another
- * kind of memory, datatypes of its own with the signature of the others', and, where lengths are local, blocks of its own
- * lengths; under rules that decide by everything that rules may ask for, all ranks must have chosen the same, for the
- * same reason. `hints`: the info keys of a communicator, which count on it alone, are the same on all ranks or an error
- * on all, and are stronger than variables, which are stronger than a rules file. */
+/* Who decides, and by what. `facts`: no decision depends on what ranks do not share. Every rank has its buffers in
+ * another kind of memory, datatypes of its own with the signature of the others', and, where lengths are local, blocks
+ * of its own lengths; under rules that decide by everything that rules may ask for, all ranks must have chosen the
+ * same, for the same reason. `hints`: the info keys of a communicator, which count on it alone, are the same on all
+ * ranks or an error on all, and are stronger than variables, which are stronger than a rules file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,8 +85,9 @@ static const struct kind *form_of(const struct test_case *t, enum side_name side
 {
     const int peer = has(t, TT_TYPES) ? side == SEND_SIDE ? receiver : sender : 0;
 
-    return has(t, TT_REDUCES) ? &kinds[0]
-                              : &forms[test_random(t->key + (uint64_t)(test_rank * 2 + (int)side + peer * 64)) % NFORMS];
+    return has(t, TT_REDUCES)
+               ? &kinds[0]
+               : &forms[test_random(t->key + (uint64_t)(test_rank * 2 + (int)side + peer * 64)) % NFORMS];
 }
 
 static bool lengths_are_local(unsigned traits)
@@ -110,7 +111,8 @@ static size_t add_rules(const struct row *row, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%s bytes %d-%d ranks 2- %s-> %s\n", row->id, low,
                                      low ? 3 * low : 30, more, algorithm);
         else
-            used += (size_t)snprintf(text + used, size - used, "%s ranks %d nodes 1- -> %s\n", row->id, a + 2, algorithm);
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s ranks %d nodes 1- -> %s\n", row->id, a + 2, algorithm);
         low = low ? 3 * low + 1 : 31;
     }
     return used;
@@ -233,8 +235,8 @@ static void expect(MPI_Comm comm, int n, const char *choice)
     int *in = calloc((size_t)n, sizeof *in), *out = calloc((size_t)n, sizeof *out);
 
     test_success(MPI_Allreduce(in, out, n, MPI_INT, MPI_SUM, comm));
-    test_check(strstr(test_choice(comm, "allreduce"), choice) != NULL, "%d ints: expected \"%s\", got \"%s\"", n, choice,
-               test_choice(comm, "allreduce"));
+    test_check(strstr(test_choice(comm, "allreduce"), choice) != NULL, "%d ints: expected \"%s\", got \"%s\"", n,
+               choice, test_choice(comm, "allreduce"));
     free(in);
     free(out);
 }
@@ -248,8 +250,8 @@ static void expect_hint(MPI_Comm comm, const char *key, const char *value)
     if (!test_success(MPI_Comm_get_info(comm, &info)))
         return;
     PMPI_Info_get(info, key, sizeof got - 1, got, &found);
-    test_check(found ? value && strcmp(got, value) == 0 : !value, "MPI_Comm_get_info: expected %s to be %s, got %s", key,
-               value ? value : "absent", found ? got : "none");
+    test_check(found ? value && strcmp(got, value) == 0 : !value, "MPI_Comm_get_info: expected %s to be %s, got %s",
+               key, value ? value : "absent", found ? got : "none");
     PMPI_Info_free(&info);
 }
 

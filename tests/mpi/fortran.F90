@@ -12,6 +12,7 @@
 #define OP_T type(MPI_Op)
 #define MESSAGE_T type(MPI_Message)
 #define FILE_T type(MPI_File)
+#define INFO_T type(MPI_Info)
 #define STATUS_T(s) type(MPI_Status) :: s
 #define STATUSES_T(s, n) type(MPI_Status) :: s(n)
 #define VALUE_OF(handle) handle%MPI_VAL
@@ -24,6 +25,7 @@
 #define OP_T integer
 #define MESSAGE_T integer
 #define FILE_T integer
+#define INFO_T integer
 #define STATUS_T(s) integer :: s(MPI_STATUS_SIZE)
 #define STATUSES_T(s, n) integer :: s(MPI_STATUS_SIZE, n)
 #define VALUE_OF(handle) handle
@@ -128,6 +130,7 @@ program fortran
   call try_user_op()
   call try_many()
   call try_foreign()
+  call try_hints()
   call try_errors()
 
   doing = 'the end'
@@ -1621,6 +1624,41 @@ contains
       call MPI_Comm_free(made, ierr)
     end do
     n = help_set('TUTTI_ALLREDUCE' // c_null_char, c_null_char)
+    call forget_calls()
+  end subroutine
+
+  ! ---- info keys ----
+
+  ! They arrive, and come back; and one that means nothing is an error, with which no communicator is made.
+  subroutine try_hints()
+    COMM_T :: made, none
+    INFO_T :: info, got
+    character(len=64) :: value
+    logical :: there
+
+    doing = 'info keys'
+    call MPI_Info_create(info, ierr)
+    call MPI_Info_set(info, 'tutti_bcast', 'chain/8K', ierr)
+    call MPI_Comm_dup_with_info(comm, info, made, ierr)
+    call check(ierr == MPI_SUCCESS, 'MPI_Comm_dup_with_info to return MPI_SUCCESS')
+    call MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN, ierr)
+    call MPI_Info_set(info, 'tutti_bcast', 'binomial', ierr)
+    call MPI_Comm_set_info(made, info, ierr)
+    call check(ierr == MPI_SUCCESS, 'MPI_Comm_set_info to return MPI_SUCCESS')
+    call forget_calls()
+    call MPI_Comm_get_info(made, got, ierr)
+    call once('MPI_Comm_get_info')
+    call MPI_Info_get(got, 'tutti_bcast', 60, value, there, ierr)
+    call check(there, 'MPI_Comm_get_info to return the key')
+    if (there) call check(value(1:8) == 'binomial', 'the value that was set') ! whatever fills up the rest
+    call MPI_Info_free(got, ierr)
+    call MPI_Info_set(info, 'tutti_bcast', 'binomail', ierr)
+    call MPI_Comm_set_info(made, info, ierr)
+    call check(ierr /= MPI_SUCCESS, 'a value that means nothing to be refused')
+    call MPI_Comm_dup_with_info(made, info, none, ierr)
+    call check(ierr /= MPI_SUCCESS .and. none == MPI_COMM_NULL, 'no communicator with a key that means nothing')
+    call MPI_Info_free(info, ierr)
+    call MPI_Comm_free(made, ierr)
     call forget_calls()
   end subroutine
 
