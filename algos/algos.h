@@ -230,6 +230,7 @@ struct tt_net {
     double overhead;                     /* of a message, at its sender */
     const struct tt_net *within;         /* two levels: the ranks of the largest node; NULL where there is one node */
     const struct tt_net *across;         /* one rank of each node, as many at a time as the smallest node has ranks */
+    int rails;                           /* which is so many */
 };
 
 /* Who carries out a call: we do, by the plan that build writes, or somebody else's library. */

@@ -33,6 +33,13 @@ double tt_everybody_cost(const struct tt_net *net, double n, int messages)
     return tt_larger(port(net, &net->all.near, n, messages), port(net, &net->all.far, n, messages));
 }
 
+double tt_one_cost(const struct tt_net *net, int root, double n, int messages)
+{
+    const struct tt_fares *f = &net->one[net->node[root]];
+
+    return n > 0 ? tt_larger(port(net, &f->near, n, messages), port(net, &f->far, n, messages)) : 0;
+}
+
 double tt_allgather_direct_cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const double n = tt_block_bytes(s);

@@ -110,9 +110,25 @@ int tt_allgather_two_level(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+double tt_allgather_two_level_cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const struct tt_pipeline pipe = tt_pipeline_plan(s, tt_longest(s), TT_MAX_LANES);
+    const int here = net->within->size, nodes = net->across->size, rails = net->rails;
+    const double n = tt_block_bytes(s), blocks = (double)(net->size - here) / here; /* that a rank hands on */
+    const double most = (double)(net->size - rails) / rails / (nodes - 1);          /* collected by one rank, of a node's */
+    struct tt_stages w = {.launches = 1, .local = n * net->copy};
+
+    tt_add_across(&w, net, most * n, 1);
+    tt_add_within(&w, net, blocks * n, here, 1);
+    w.within *= net->size / (blocks * here); /* their own blocks go at the same time as those across */
+    w.messages += (blocks - 1) * (here - 1) + here - 1;
+    return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
+}
+
 TT_ALGORITHM(allgather, two_level,
              .summary = "blocks across on every rail, then within, pipelined: alpha across + alpha within "
                         "+ max((N-1)/N n/L beta across, n beta within)",
              .needs = TT_TWO_LEVELS,
              .segmented = true,
-             .build = tt_allgather_two_level);
+             .build = tt_allgather_two_level,
+             .cost = tt_allgather_two_level_cost);

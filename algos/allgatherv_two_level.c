@@ -8,4 +8,5 @@ TT_ALGORITHM(allgatherv, two_level,
                         "+ max((N-1)/N n/L beta across, n beta within)",
              .needs = TT_TWO_LEVELS,
              .segmented = true,
-             .build = tt_allgather_two_level);
+             .build = tt_allgather_two_level,
+             .cost = tt_allgather_two_level_cost);

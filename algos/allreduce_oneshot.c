@@ -16,7 +16,16 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_bytes(s, s->count);
+
+    return net->size == 1 ? tt_copies(net, n)
+                          : tt_everybody_cost(net, n, net->size - 1) + (net->size - 1) * tt_adds(net, n);
+}
+
 TT_ALGORITHM(allreduce, oneshot,
              .summary = "everyone sends everyone all: one round of p-1 messages, (p-1) n beta + (p-1) n gamma",
              .canonical = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

@@ -99,9 +99,23 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
+    const int here = net->within->size, nodes = net->across->size;
+    const double slice = tt_bytes(s, s->count) / net->rails, piece = slice / nodes;
+    struct tt_stages w = {.launches = here - 1 + nodes - 1,
+                          .local = ((here - 1) * slice + (nodes - 1) * piece) * net->gamma};
+
+    tt_add_within(&w, net, slice, net->rails, 2);
+    tt_add_across(&w, net, piece, 2);
+    return s->count > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
+}
+
 TT_ALGORITHM(allreduce, two_level,
              .summary = "slices within nodes, each across on a rail of its own, pipelined: 2 alpha within + 2 alpha "
                         "across + max(2(N-1)/N n/R beta across, 2 n beta within)",
              .needs = TT_TWO_LEVELS,
              .segmented = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

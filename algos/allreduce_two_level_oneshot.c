@@ -27,8 +27,18 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const int here = net->within->size, nodes = net->across->size;
+    const double n = tt_bytes(s, s->count);
+
+    return tt_within_cost(net, n, here) + tt_across_cost(net, n * here / net->rails) +
+           (here - 1 + nodes - 1) * tt_adds(net, n);
+}
+
 TT_ALGORITHM(allreduce, two_level_oneshot,
              .summary = "everyone sends all to all of its node, then to one of each other: alpha within + alpha across "
                         "+ (L-1) n beta within + (N-1) n beta across",
              .needs = TT_TWO_LEVELS,
-             .build = build);
+             .build = build,
+             .cost = cost);

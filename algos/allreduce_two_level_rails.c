@@ -41,8 +41,17 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double slice = tt_bytes(s, tt_cut(s->count, net->rails, 1));
+
+    return 2 * tt_within_cost(net, slice, net->rails) + tt_across_cost(net, slice) +
+           (net->within->size - 1 + net->across->size - 1) * tt_adds(net, slice);
+}
+
 TT_ALGORITHM(allreduce, two_level_rails,
              .summary = "slices within nodes, each shown to all of its rail, within: 2 alpha within + alpha across "
                         "+ (N-1) n/R beta across + 2 n beta within",
              .needs = TT_TWO_LEVELS,
-             .build = build);
+             .build = build,
+             .cost = cost);

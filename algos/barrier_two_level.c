@@ -48,8 +48,28 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+/* ceil(log9 n) */
+static int steps(int n)
+{
+    int steps = 0;
+
+    for (int64_t known = 1; known < n; known *= TT_AT_ONCE + 1)
+        steps++;
+    return steps;
+}
+
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const int here = net->within->size, nodes = net->across->size;
+    const int few = here - 1 < TT_AT_ONCE ? here - 1 : TT_AT_ONCE, some = nodes - 1 < TT_AT_ONCE ? nodes - 1 : TT_AT_ONCE;
+
+    (void)s;
+    return steps(here) * tt_within_one(net, 1, few) + steps(nodes) * tt_across_one(net, 1, some * here / net->rails);
+}
+
 TT_ALGORITHM(barrier, two_level,
              .summary = "8 at a time within the node, then one of each of 8 nodes at a time: ceil(log9 L) alpha within "
                         "+ ceil(log9 N) alpha across",
              .needs = TT_TWO_LEVELS,
-             .build = build);
+             .build = build,
+             .cost = cost);

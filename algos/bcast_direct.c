@@ -33,6 +33,15 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const int others = net->size - 1;
+    const double part = others > 0 ? tt_bytes(s, tt_cut(s->count, others, 1)) : 0;
+
+    return others > 0 ? tt_one_cost(net, s->root, part, others) + (others > 1 ? tt_everybody_cost(net, part, others - 1) : 0) : 0;
+}
+
 TT_ALGORITHM(bcast, direct,
              .summary = "a part to each, who send them to each other: 2 rounds of p-1 messages, 2 n beta",
-             .build = build);
+             .build = build,
+             .cost = cost);

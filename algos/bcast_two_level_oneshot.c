@@ -34,8 +34,16 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const double n = tt_bytes(s, s->count), within = tt_within_one(net, n, net->within->size - 1);
+
+    return tt_larger(tt_across_one(net, n, net->across->size - 1), within) + within;
+}
+
 TT_ALGORITHM(bcast, two_level_oneshot,
              .summary = "to one of each node, then to all of it: alpha across + alpha within + (N-1) n beta across + "
                         "(L-1) n beta within",
              .needs = TT_TWO_LEVELS,
-             .build = build);
+             .build = build,
+             .cost = cost);

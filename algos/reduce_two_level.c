@@ -223,9 +223,27 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
+    const int here = net->within->size, nodes = net->across->size, others = nodes - s->commutes;
+    const double n = tt_bytes(s, s->count), slice = n / net->rails, root = n * net->within->alone.near.beta;
+    struct tt_stages w = {.launches = 2 * (here - 1) + others - 1, .local = (here + 1) * slice * net->gamma};
+
+    tt_add_within(&w, net, slice, net->rails, 2);
+    tt_add_across(&w, net, slice / others, 1);
+    w.within = tt_larger(root, w.within / 2);
+    w.all += root - w.within;
+    if (nodes > 2)
+        tt_add_across(&w, net, slice / others, (others - 1.0) / others);
+    w.across = slice / others * net->across->all.far.beta * (s->commutes ? 1 : 2);
+    return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
+}
+
 TT_ALGORITHM(reduce, two_level,
              .summary = "slices within nodes, pieces of them across, to the root's node, to the root, pipelined: 2 alpha "
                         "within + 2 alpha across + max(n/R beta across, 2 n beta within)",
              .needs = TT_TWO_LEVELS,
              .segmented = true,
-             .build = build);
+             .build = build,
+             .cost = cost);

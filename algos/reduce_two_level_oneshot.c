@@ -66,8 +66,17 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    const int here = net->within->size, nodes = net->across->size;
+    const double n = tt_bytes(s, s->count);
+
+    return tt_within_one(net, n, here - 1) + tt_across_one(net, n, nodes - 1) + (here - 1 + nodes - 1) * tt_adds(net, n);
+}
+
 TT_ALGORITHM(reduce, two_level_oneshot,
              .summary = "to one of each node, then to the root: alpha within + alpha across + (L-1) n beta within + "
                         "(N-1) n beta across",
              .needs = TT_TWO_LEVELS,
-             .build = build);
+             .build = build,
+             .cost = cost);
