@@ -17,6 +17,7 @@ static const double reserve = 0.25; /* of the budget, for the last grid, whose s
 
 struct series {
     double samples[TT_MOST_SAMPLES];
+    double fastest; /* batch: what the length of the next one goes by, since a disturbed one says nothing of it */
     int n, calls;
     bool out;
 };
@@ -36,7 +37,7 @@ static bool warm_up(struct tt_bench *bench, struct tt_point *point, struct serie
 
         if (seconds < 0)
             return false;
-        series[i] = (struct series){.calls = calls_for(seconds)};
+        series[i] = (struct series){.fastest = seconds, .calls = calls_for(seconds)};
     }
     return true;
 }
@@ -54,7 +55,8 @@ static bool turn(struct tt_bench *bench, struct tt_point *point, struct series *
         if (seconds < 0)
             return false;
         series[i].samples[series[i].n++] = seconds;
-        series[i].calls = calls_for(seconds);
+        series[i].fastest = fmin(series[i].fastest, seconds);
+        series[i].calls = calls_for(series[i].fastest);
     }
     return true;
 }
