@@ -53,9 +53,8 @@ void tt_double_cost(struct tt_ready *t, const struct tt_shape *s, const struct t
 
     for (int have = 1; have < size; have *= 2) {
         const int k = tt_steps(tt_partner_bit(order, size, have));
-        const double most = tt_parts_bytes(s, size, have), least = tt_last_parts_bytes(s, size, have);
 
-        tt_fold_step(t, net, net->folded[k], most, order == TT_FAR_FIRST ? least : most, false);
+        tt_fold_step(t, net, net->folded[k], tt_parts_sent(s, size, have, order == TT_FAR_FIRST), false);
     }
 }
 

@@ -114,15 +114,15 @@ double tt_allgather_two_level_cost(const struct tt_shape *s, const struct tt_net
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, tt_longest(s), TT_MAX_LANES);
     const int here = net->within->size, nodes = net->across->size, rails = net->rails;
-    const double n = tt_block_bytes(s), others = (double)(net->size - rails) / rails; /* of those who collect most */
-    const double across = tt_across_busy(net, n) * others / (nodes - 1), within = tt_within_busy(net, n, here) * net->size / here;
-    const double near = tt_within_cost(net, 1e-9, net->size - here), far = tt_across_cost(net, 1e-9) + (here - 1) * net->overhead;
+    const double n = tt_block_bytes(s), blocks = (double)(net->size - here) / here; /* that a rank hands on */
+    const double most = (double)(net->size - rails) / rails / (nodes - 1);          /* collected by one rank, of a node's */
+    struct tt_stages w = {.launches = 1, .local = n * net->copy};
 
-    return n == 0 ? 0
-                  : tt_pipeline_cost(net, &pipe, (struct tt_stages){.alphas = near + far,
-                                                                    .alpha = tt_larger(near, far),
-                                                                    .all = within + across,
-                                                                    .busiest = tt_larger(within, across)});
+    tt_add_across(&w, net, most * n, 1);
+    tt_add_within(&w, net, blocks * n, here, 1);
+    w.within *= net->size / (blocks * here); /* their own blocks go at the same time as those across */
+    w.messages += (blocks - 1) * (here - 1) + here - 1;
+    return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }
 
 TT_ALGORITHM(allgather, two_level,

@@ -104,17 +104,12 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
     const int here = net->within->size, nodes = net->across->size;
     const double slice = tt_bytes(s, s->count) / net->rails, piece = slice / nodes;
-    const double within = 2 * tt_within_busy(net, slice, net->rails), across = 2 * tt_across_busy(net, piece);
-    const double near = tt_within_cost(net, 1e-9, net->rails), far = tt_across_cost(net, 1e-9);
+    struct tt_stages w = {.launches = here - 1 + nodes - 1,
+                          .local = ((here - 1) * slice + (nodes - 1) * piece) * net->gamma};
 
-    return s->count == 0 ? 0
-                         : tt_pipeline_cost(net, &pipe,
-                                            (struct tt_stages){.alphas = 2 * near + 2 * far,
-                                                               .alpha = tt_larger(near, far),
-                                                               .all = within + across,
-                                                               .busiest = tt_larger(within, across),
-                                                               .launches = here - 1 + nodes - 1,
-                                                               .local = ((here - 1) * slice + (nodes - 1) * piece) * net->gamma});
+    tt_add_within(&w, net, slice, net->rails, 2);
+    tt_add_across(&w, net, piece, 2);
+    return s->count > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }
 
 TT_ALGORITHM(allreduce, two_level,

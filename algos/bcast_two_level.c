@@ -141,17 +141,17 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
     const int nodes = net->across->size;
-    const double n = tt_bytes(s, s->count), slice = n / net->rails;
-    const double root = n * net->within->alone.near.beta, within = tt_within_busy(net, slice, net->rails);
-    const double across = tt_across_busy(net, slice / (nodes - 1)), again = across * (nodes - 2) / (nodes - 1);
-    const double near = tt_within_cost(net, 1e-9, net->rails), far = tt_across_cost(net, 1e-9);
+    const double n = tt_bytes(s, s->count), slice = n / net->rails, root = n * net->within->alone.near.beta;
+    struct tt_stages w = {0};
 
-    return n == 0 ? 0
-                  : tt_pipeline_cost(net, &pipe,
-                                     (struct tt_stages){.alphas = 2 * near + (nodes > 2 ? 2 : 1) * far,
-                                                        .alpha = tt_larger(near, far),
-                                                        .all = root + within + across + again,
-                                                        .busiest = tt_larger(tt_larger(root, within), across)});
+    tt_add_within(&w, net, slice, net->rails, 2);
+    tt_add_across(&w, net, slice / (nodes - 1), 1);
+    w.within = tt_larger(root, w.within / 2);
+    w.all += root - w.within;
+    if (nodes > 2)
+        tt_add_across(&w, net, slice / (nodes - 1), (nodes - 2.0) / (nodes - 1));
+    w.across = slice / (nodes - 1) * net->across->all.far.beta;
+    return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }
 
 TT_ALGORITHM(bcast, two_level,

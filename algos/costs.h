@@ -43,8 +43,8 @@ static inline struct tt_fares tt_out_of_step(const struct tt_net *net, const str
     return g;
 }
 
-/* Steps of a ring in which so many blocks go round. In each step the slowest hop that a block is at decides; but a block
- * waits for a slow hop as often only as there are others before it. */
+/* Steps of a ring in which so many blocks go round. In each step the slowest hop that a block is at decides; but a
+ * block waits for a slow hop as often only as there are others before it. */
 static inline double tt_rounds(const struct tt_net *net, const struct tt_fares *f, double n, int steps, int64_t blocks)
 {
     const int waits = blocks > steps ? steps : blocks > 0 ? (int)blocks - 1 : 0;
@@ -52,9 +52,9 @@ static inline double tt_rounds(const struct tt_net *net, const struct tt_fares *
     return waits * tt_takes(net, f, n) + (steps - waits) * tt_hop(net, f, n);
 }
 
-/* A hop of a chain down which segments of n bytes go, each rank being so many rounds behind the one before it: on average
- * over hops, and the slowest. While few ranks have something to send they share few links, so a message takes as much
- * longer than alone, as when all are at work, as part of them is. */
+/* A hop of a chain down which segments of n bytes go, each rank being so many rounds behind the one before it: on
+ * average over hops, and the slowest. While few ranks have something to send they share few links, so a message takes
+ * as much longer than alone, as when all are at work, as part of them is. */
 struct tt_chain {
     double mean, near, slowest;
 };
@@ -74,15 +74,19 @@ static inline double tt_chain_line(const struct tt_fare *one, const struct tt_fa
     return one->alpha + share;
 }
 
-static inline struct tt_chain tt_chain_cost(const struct tt_net *net, double n, double hops, double segments, double delay)
+static inline struct tt_chain tt_chain_cost(const struct tt_net *net, double n, double hops, double segments,
+                                            double delay)
 {
     const struct tt_fares *f = &net->shift[0];
     const double near = tt_chain_line(&net->alone.near, &f->near, n, hops, segments, delay, true);
-    const double across = f->crossing > 0 ? (f->crossing * (hops + 1) - 1) / hops : 0; /* of the hops; the ring has one more */
+    const double across =
+        f->crossing > 0 ? (f->crossing * (hops + 1) - 1) / hops : 0; /* of the hops; the ring has one more */
     const double far = tt_chain_line(&net->alone.far, &f->far, n, hops, segments, delay, false);
-    const double slowest = tt_larger(f->near.alpha + f->near.beta > 0 ? near : 0, f->far.alpha + f->far.beta > 0 ? far : 0);
+    const double slowest =
+        tt_larger(f->near.alpha + f->near.beta > 0 ? near : 0, f->far.alpha + f->far.beta > 0 ? far : 0);
 
-    return (struct tt_chain){net->overhead + near + across * (far - near), net->overhead + near, net->overhead + slowest};
+    return (struct tt_chain){net->overhead + near + across * (far - near), net->overhead + near,
+                             net->overhead + slowest};
 }
 
 /* So many messages of n bytes each through one port, posted one after the other among others, which takes so long all
@@ -122,7 +126,8 @@ static inline int tt_steps(int p)
     return steps;
 }
 
-/* Bytes of all of a shape's elements, or of a block; of the first so many of its parts (tt_part), which are the longest. */
+/* Bytes of all of a shape's elements, or of a block; of the first so many of its parts (tt_part), which are the
+ * longest. */
 static inline double tt_bytes(const struct tt_shape *s, int64_t elements)
 {
     return (double)elements * (double)s->unit;
@@ -131,14 +136,6 @@ static inline double tt_bytes(const struct tt_shape *s, int64_t elements)
 static inline double tt_parts_bytes(const struct tt_shape *s, int parts, int first)
 {
     return tt_bytes(s, tt_part(s, parts, first));
-}
-
-/* Of the last so many, which are the shortest, but no less than one element. */
-static inline double tt_last_parts_bytes(const struct tt_shape *s, int parts, int last)
-{
-    const int64_t n = tt_part(s, parts, parts) - tt_part(s, parts, parts - last);
-
-    return tt_bytes(s, n > 0 ? n : tt_part(s, parts, 1));
 }
 
 /* Bytes of a block; of the average one, rounded up. */
@@ -152,9 +149,18 @@ struct tt_ready {
 /* The pairs fold, n bytes, and add. */
 struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add);
 
-/* All exchange, or merge, by these fares: so many bytes for pairs, and for the others. Who has to wait waits. */
-void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fares fares[TT_FOLD_CLASSES], double pairs,
-                  double singles, bool add);
+/* What a step sends, in bytes: who stands for a pair, the others, and all on average. */
+struct tt_sent {
+    double pairs, singles, mean;
+};
+
+/* All exchange, or merge, by these fares. Who has to wait waits. */
+void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fares fares[TT_FOLD_CLASSES],
+                  struct tt_sent n, bool add);
+
+/* So many parts of a scope of so many: of blocks, those of pairs have two. by_place: with the parts of one's own
+ * number, else with whatever parts, so that any may be the longest. */
+struct tt_sent tt_parts_sent(const struct tt_shape *s, int size, int parts, bool by_place);
 
 /* When those that sat out have the n bytes that they are handed, and all others are done. */
 double tt_unfold_cost(const struct tt_ready *t, const struct tt_net *net, double n);

@@ -212,7 +212,7 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
 
 /* A port that all of a node share is as busy as all messages make it; one that each rank has, as those of who is handed
  * most. */
-double tt_within_busy(const struct tt_net *net, double n, int owners)
+static double busy_within(const struct tt_net *net, double n, int owners)
 {
     const struct tt_net *node = net->within;
     const double each = (node->size - 1) * node->alone.near.beta, shared = node->all.near.beta * owners / node->size;
@@ -220,21 +220,27 @@ double tt_within_busy(const struct tt_net *net, double n, int owners)
     return n * tt_larger(each, shared);
 }
 
-double tt_within_cost(const struct tt_net *net, double n, int owners)
-{
-    const struct tt_net *node = net->within;
-
-    return n > 0 && node->size > 1 ? node->all.near.alpha + tt_larger(owners * net->overhead, net->overhead + tt_within_busy(net, n, owners)) : 0;
-}
-
-double tt_across_busy(const struct tt_net *net, double n)
+static double busy_across(const struct tt_net *net, double n)
 {
     return n * net->across->all.far.beta;
 }
 
+/* Posting messages goes on while the first ones are carried. */
+static double posted(const struct tt_net *net, double alpha, double messages, double busy)
+{
+    return alpha + tt_larger(net->overhead + busy, messages * net->overhead);
+}
+
+double tt_within_cost(const struct tt_net *net, double n, int owners)
+{
+    const bool any = n > 0 && net->within->size > 1;
+
+    return any ? posted(net, net->within->all.near.alpha, owners, busy_within(net, n, owners)) : 0;
+}
+
 double tt_across_cost(const struct tt_net *net, double n)
 {
-    return tt_everybody_cost(net->across, n, net->across->size - 1);
+    return n > 0 ? posted(net, net->across->all.far.alpha, net->across->size - 1, busy_across(net, n)) : 0;
 }
 
 double tt_within_one(const struct tt_net *net, double n, int messages)
@@ -247,15 +253,42 @@ double tt_across_one(const struct tt_net *net, double n, int messages)
     return n > 0 ? tt_posted(&net->alone.far, n, messages, net->overhead) : 0;
 }
 
+static void add_stages(struct tt_stages *w, const struct tt_net *net, double alpha, double busy, double messages,
+                       double stages)
+{
+    w->alphas += (stages < 1 ? 1 : stages) * (alpha + net->overhead);
+    w->alpha = tt_larger(w->alpha, alpha + net->overhead);
+    w->all += stages * tt_larger(busy, messages * net->overhead);
+    w->messages += stages * messages;
+}
+
+void tt_add_within(struct tt_stages *w, const struct tt_net *net, double n, int owners, double stages)
+{
+    const double busy = busy_within(net, n, owners);
+
+    if (net->within->size > 1 && stages > 0)
+        add_stages(w, net, net->within->all.near.alpha, busy, owners, stages);
+    w->within += stages * busy;
+}
+
+void tt_add_across(struct tt_stages *w, const struct tt_net *net, double n, double stages)
+{
+    const double busy = busy_across(net, n);
+
+    if (stages > 0)
+        add_stages(w, net, net->across->all.far.alpha, busy, net->across->size - 1, stages);
+    w->across += stages * busy;
+}
+
 double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w)
 {
     const int lanes = pipe->lanes, segments = pipe->segments;
-    const double launches = net->launch * w.launches, local = w.local + launches * lanes * segments;
-    const double busiest = tt_larger(w.busiest, local), rest = w.all + local - busiest;
-    const double exposed = (segments == 1 ? lanes : lanes * lanes / 2.0) / pipe->parts;
-    const double segment = (double)lanes / pipe->parts;
-    const double flow = busiest + tt_smaller(exposed, 1) * rest;
-    const double lane = (segments - 1) * (w.alpha + 2 * segment * w.busiest + segment * local) + segment * (w.all + local);
+    const double local = w.local + net->launch * w.launches * lanes * segments, segment = (double)lanes / pipe->parts;
+    const double wire = tt_larger(w.within, w.across), busiest = tt_larger(wire, local), rest = w.all + local - busiest;
+    const double exposed = segments == 1 ? segment : segment * lanes / 2;
+    const double queues = segments == 1 ? 0 : 0.6 * tt_smaller(wire, local) / lanes;
+    const double flow = busiest + tt_smaller(exposed, 1) * rest + queues;
+    const double round = w.alpha + tt_larger(2 * segment * wire, w.messages * net->overhead) + segment * local;
 
-    return w.alphas + tt_larger(flow, lane);
+    return w.alphas + tt_larger(flow, (segments - 1) * round + segment * (w.all + local));
 }

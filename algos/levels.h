@@ -94,28 +94,33 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
                      tt_stage_fn *settle, void *with);
 
 /* ---- what it costs ----
- * With N nodes, L ranks on the largest and R rails. In a round, each rank of a node handing n bytes to each of so many
- * others of it, or being handed them; each rank of every rail to all others of it. busy: without alpha. */
+ * With N nodes, L ranks on the largest and R rails. A round in which each rank of a node hands n bytes to each of so many
+ * others of it, or so many hand them to all; or each rank of a rail, of all rails, to all others of it. */
 double tt_within_cost(const struct tt_net *net, double n, int owners);
-double tt_within_busy(const struct tt_net *net, double n, int owners);
 double tt_across_cost(const struct tt_net *net, double n);
-double tt_across_busy(const struct tt_net *net, double n);
 
-/* One message after the other, of so many, out of one rank's port or into it. */
+/* n bytes each in one message after the other, of so many, out of one rank's port or into it. */
 double tt_within_one(const struct tt_net *net, double n, int messages);
 double tt_across_one(const struct tt_net *net, double n, int messages);
 
-/* A pipeline's stages, for all of the vector: alpha of all of them and of the longest; how long all of them take, one
- * after the other, and the busiest link or rank; the reductions and copies of a segment, and their bytes' time for all. */
+/* A pipeline's stages, for all of the vector. Their alpha, together and at most; how long all of them take, one after the
+ * other, and how long the busiest port within, and across, is at work; how many messages a rank posts for a segment; its
+ * reductions and copies for a segment, and their bytes' time for all. */
 struct tt_stages {
     double alphas, alpha;
-    double all, busiest;
+    double all, within, across;
+    double messages;
     int launches;
     double local;
 };
 
-/* All segments go through all stages; what cannot overlap is the first segments' way to the busiest link and the last
- * ones' from it; and each lane has to wait for its own messages. */
+/* Adds so many stages that are such rounds. */
+void tt_add_within(struct tt_stages *w, const struct tt_net *net, double n, int owners, double stages);
+void tt_add_across(struct tt_stages *w, const struct tt_net *net, double n, double stages);
+
+/* All segments go through all stages. What cannot overlap is the first segments' way to the busiest port and the last
+ * ones' from it, and lanes that reduce at the same time wait for each other; or, with many short segments, each lane waits
+ * for its own messages. */
 double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w);
 
 /* ---- an algorithm that serves blocks of equal and of different length alike; in the file of that name ---- */

@@ -142,17 +142,43 @@ struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add)
     return (struct tt_ready){.pairs = net->fold.any ? tt_takes(net, &net->fold, n) + add : 0};
 }
 
-void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fares fares[TT_FOLD_CLASSES], double pairs,
-                  double singles, bool add)
+/* One kind of links: of those who share one, the longest message is over when all are. */
+static double longest_over(const struct tt_fare *f, const struct tt_fare *alone, double longest, double mean)
 {
-    const double both = tt_larger(t->pairs, t->singles) + tt_takes(net, &fares[TT_MIXED], pairs) + add * tt_adds(net, pairs);
+    return f->alpha + tt_larger(mean * f->beta, longest * tt_smaller(f->beta, alone->beta));
+}
+
+static double step_takes(const struct tt_net *net, const struct tt_fares *f, double longest, double mean, bool add)
+{
+    return net->overhead + (add ? tt_adds(net, longest) : 0) +
+           tt_larger(longest_over(&f->near, &net->alone.near, longest, mean),
+                     longest_over(&f->far, &net->alone.far, longest, mean));
+}
+
+void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fares fares[TT_FOLD_CLASSES],
+                  struct tt_sent n, bool add)
+{
+    const double mixed = step_takes(net, &fares[TT_MIXED], n.pairs, n.mean, add) + tt_larger(t->pairs, t->singles);
 
     if (fares[TT_PAIRS].any)
-        t->pairs += tt_takes(net, &fares[TT_PAIRS], pairs) + add * tt_adds(net, pairs);
+        t->pairs += step_takes(net, &fares[TT_PAIRS], n.pairs, n.mean, add);
     if (fares[TT_SINGLES].any)
-        t->singles += tt_takes(net, &fares[TT_SINGLES], singles) + add * tt_adds(net, singles);
+        t->singles += step_takes(net, &fares[TT_SINGLES], n.singles, n.singles, add);
     if (fares[TT_MIXED].any)
-        *t = (struct tt_ready){tt_larger(t->pairs, both), tt_larger(t->singles, both)};
+        *t = (struct tt_ready){tt_larger(t->pairs, mixed), tt_larger(t->singles, mixed)};
+}
+
+struct tt_sent tt_parts_sent(const struct tt_shape *s, int size, int parts, bool by_place)
+{
+    const int64_t all = tt_part(s, size, size), longest = tt_part(s, size, parts);
+    const int64_t shortest = all - tt_part(s, size, size - parts); /* but no less than an element */
+    const int64_t least = shortest > 0 ? shortest : tt_part(s, size, 1);
+
+    const double mean = tt_larger(tt_bytes(s, all) * parts / size, tt_bytes(s, least));
+
+    if (by_place) /* pairs are neighbours: some links see the long ones only */
+        return (struct tt_sent){tt_bytes(s, longest), tt_bytes(s, least), (mean + tt_bytes(s, longest)) / 2};
+    return (struct tt_sent){tt_bytes(s, longest), tt_bytes(s, longest), mean};
 }
 
 double tt_unfold_cost(const struct tt_ready *t, const struct tt_net *net, double n)

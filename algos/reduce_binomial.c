@@ -53,7 +53,7 @@ double tt_reduce_binomial_cost(const struct tt_net *net, double n)
     struct tt_ready t = tt_fold_cost(net, n, tt_adds(net, n));
 
     for (int k = 1; 1 << k <= net->size; k++)
-        tt_fold_step(&t, net, net->merge[k], n, n, true);
+        tt_fold_step(&t, net, net->merge[k], (struct tt_sent){n, n, n}, true);
     return net->size == 1 ? tt_copies(net, n) : tt_larger(t.pairs, t.singles);
 }
 

@@ -43,9 +43,8 @@ void tt_halve_cost(struct tt_ready *t, const struct tt_shape *s, const struct tt
         t->singles += tt_copies(net, tt_parts_bytes(s, 1, 1));
     for (int half = size / 2; half > 0; half /= 2) {
         const int k = tt_steps(tt_partner_bit(order, size, half));
-        const double most = tt_parts_bytes(s, size, half), least = tt_last_parts_bytes(s, size, half);
 
-        tt_fold_step(t, net, net->folded[k], most, order == TT_FAR_FIRST ? least : most, true);
+        tt_fold_step(t, net, net->folded[k], tt_parts_sent(s, size, half, order == TT_FAR_FIRST), true);
     }
 }
 

@@ -162,19 +162,15 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, tt_longest(s), s->counts ? 1 : TT_MAX_LANES);
     const int here = net->within->size, nodes = net->across->size, rails = net->rails;
-    const double n = tt_block_bytes(s), sums = (double)net->size / rails; /* of those who collect most */
-    const double across = tt_across_busy(net, n) * (sums - 1) / (nodes - 1), within = tt_within_busy(net, n, here) * net->size / here;
-    const double near = tt_within_cost(net, 1e-9, net->size), far = tt_across_cost(net, 1e-9);
-    const double adds = (here - 1) * n * net->size / here + (nodes - 1) * n;
+    const double n = tt_block_bytes(s), blocks = (double)net->size / here; /* that a rank collects, */
+    const double most = (double)net->size / rails;                         /* and on the smallest node */
+    struct tt_stages w = {.launches = here - 1 + nodes - 1 + (int)blocks,
+                          .local = ((here - 1) * blocks + nodes - 1) * n * net->gamma + blocks * n * net->copy};
 
-    return n == 0 ? 0
-                  : tt_pipeline_cost(net, &pipe,
-                                     (struct tt_stages){.alphas = near + far,
-                                                        .alpha = tt_larger(near, far),
-                                                        .all = within + across,
-                                                        .busiest = tt_larger(within, across),
-                                                        .launches = here - 1 + nodes - 1 + net->size / here,
-                                                        .local = adds * net->gamma + sums * n * net->copy});
+    tt_add_within(&w, net, blocks * n, here, 1);
+    tt_add_across(&w, net, (most - 1) * n / (nodes - 1), 1);
+    w.messages += (blocks - 1) * (here - 1);
+    return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }
 
 TT_ALGORITHM(reduce_scatter, two_level,

@@ -226,20 +226,18 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
-    const int here = net->within->size, nodes = net->across->size;
-    const double n = tt_bytes(s, s->count), slice = n / net->rails, piece = slice / (nodes - s->commutes);
-    const double root = n * net->within->alone.near.beta, within = tt_within_busy(net, slice, net->rails);
-    const double across = tt_across_busy(net, piece), again = across * (nodes - 1 - s->commutes) / (nodes - 1);
-    const double near = tt_within_cost(net, 1e-9, net->rails), far = tt_across_cost(net, 1e-9);
+    const int here = net->within->size, nodes = net->across->size, others = nodes - s->commutes;
+    const double n = tt_bytes(s, s->count), slice = n / net->rails, root = n * net->within->alone.near.beta;
+    struct tt_stages w = {.launches = 2 * (here - 1) + others - 1, .local = (here + 1) * slice * net->gamma};
 
-    return n == 0 ? 0
-                  : tt_pipeline_cost(net, &pipe,
-                                     (struct tt_stages){.alphas = 2 * near + (again > 0 ? 2 : 1) * far,
-                                                        .alpha = tt_larger(near, far),
-                                                        .all = root + within + across + again,
-                                                        .busiest = tt_larger(tt_larger(root, within), s->commutes ? across : 2 * across),
-                                                        .launches = here - 1 + nodes - 1,
-                                                        .local = here * slice * net->gamma});
+    tt_add_within(&w, net, slice, net->rails, 2);
+    tt_add_across(&w, net, slice / others, 1);
+    w.within = tt_larger(root, w.within / 2);
+    w.all += root - w.within;
+    if (nodes > 2)
+        tt_add_across(&w, net, slice / others, (others - 1.0) / others);
+    w.across = slice / others * net->across->all.far.beta * (s->commutes ? 1 : 2);
+    return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }
 
 TT_ALGORITHM(reduce, two_level,

@@ -51,7 +51,7 @@ static const char *why_foreign(const struct tt_job *job)
 {
     if (job->comm->inter)
         return "an intercommunicator";
-    if (!job->comm->ready)
+    if (job->comm->stage < TT_READY)
         return "a nonblocking call came before any other on this communicator: it has no private one yet";
     return job->comm->usable ? job->foreign : "no private communicator";
 }
@@ -88,8 +88,10 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct tt_ke
     }
     *why = "out of host memory";
     entry = tt_cache_put(&job->comm->cache, key, &choice, plan);
-    if (entry)
-        tt_explain(job, entry);
+    if (!entry)
+        return NULL;
+    tt_warn_of_slow(job, &choice);
+    tt_explain(job, entry, why_foreign(job));
     return entry;
 }
 
@@ -328,18 +330,19 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
     return begun;
 }
 
-bool tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job *job)
+int tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job *job)
 {
     struct tt_memo *memo = memo_of(c, comm);
     const char *what;
+    int class;
 
     if (!memo)
-        return false;
-    if (describe(memo, c, comm, &what) != MPI_SUCCESS) {
+        return MPI_ERR_NO_MEM;
+    class = describe(memo, c, comm, &what);
+    if (class == MPI_SUCCESS)
+        place_job(memo, job);
+    else
         tt_job_end(&memo->job);
-        return false;
-    }
-    place_job(memo, job);
     memo->valid = false;
-    return true;
+    return class;
 }

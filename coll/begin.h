@@ -20,8 +20,9 @@ enum tt_begun {
 enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_flavour flavour, struct tt_job *keep,
                        struct tt_task *task, int *error);
 
-/* Does a call with these arguments make sense here? No task is begun; *job says what it means, if it does. */
-bool tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job *job);
+/* Does a call with these arguments make sense here? MPI_SUCCESS, no task having been begun, and *job says what it means;
+ * or the class of error that they deserve, MPI_ERR_NO_MEM if this rank could not find out. */
+int tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job *job);
 
 /* Tells the user of a refusal, through the communicator's error handler. Returns the error code. */
 int tt_refuse(const struct tt_call *c, const struct tt_comm *comm, int error, const char *why);

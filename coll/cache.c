@@ -26,7 +26,8 @@ static uint64_t hash_of(const struct tt_key *k)
     const uint64_t flags =
         (uint64_t)k->coll | (uint64_t)s->inplace << 8 | (uint64_t)s->commutes << 9 | (uint64_t)k->staged << 10;
     const uint64_t what = mix(mix(1, flags), (uint64_t)s->count);
-    const uint64_t by = mix(mix(2, (uint64_t)s->root << 32 | (uint64_t)s->unit), (uint64_t)(uintptr_t)k->cell ^ k->generation);
+    const uint64_t by =
+        mix(mix(2, (uint64_t)s->root << 32 | (uint64_t)s->unit), (uint64_t)(uintptr_t)k->cell ^ k->generation);
     uint64_t h = mix(what, by + k->foreign);
 
     h = mix_lengths(h, s->counts, s->size);
@@ -114,8 +115,8 @@ struct tt_entry *tt_cache_put(struct tt_cache *cache, const struct tt_key *key, 
     }
     e = oldest(set_of(cache, hash_of(key)));
     entry_clear(e);
-    *e = (struct tt_entry){.hash = hash_of(key), .used = ++cache->clock, .key = *key, .choice = *choice, .plan = plan,
-                           .lengths = lengths};
+    *e = (struct tt_entry){
+        .hash = hash_of(key), .used = ++cache->clock, .key = *key, .choice = *choice, .plan = plan, .lengths = lengths};
     own_lengths(&e->key.shape.counts, &lengths, key->shape.size);
     own_lengths(&e->key.shape.sends, &lengths, key->shape.size);
     return e;

@@ -155,7 +155,7 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     c->peers = c->size;
     if (inter)
         PMPI_Comm_remote_size(comm, &c->peers);
-    c->ready = inter || c->size == 1;
+    c->stage = inter || c->size == 1 ? TT_LOCATED : TT_KNOWN;
     c->usable = !inter && c->size == 1;
     if (!c->turns) {
         comm_free(c);
@@ -166,65 +166,75 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     return c;
 }
 
-/* Where the ranks are, and the links between them. Everybody has it, or nobody. Ranks of several worlds, which cannot
- * know it of each other, count as being on one node. */
-static struct tt_topo *agreed_topology(MPI_Comm made, int size, bool crosses, struct tt_net **net)
+/* Takes a topology, and the links that the model reads of it, if every rank has both; else things stay as they are. */
+static void adopt(struct tt_comm *c, struct tt_topo *topo)
 {
-    struct tt_topo *t = crosses ? tt_topo_assumed(size) : tt_topology_of(made);
+    struct tt_net *net = topo ? tt_net_make(topo) : NULL;
 
-    *net = t ? tt_net_make(t) : NULL;
-    if (tt_all_have(made, *net))
-        return t;
-    tt_net_free(*net);
-    tt_topo_free(t);
-    *net = NULL;
-    return NULL;
-}
-
-/* What all ranks do together, even one that has no memory for the state: then c is NULL. */
-static void make_ready(MPI_Comm comm, struct tt_comm *c)
-{
-    struct tt_topo *topo = NULL;
-    struct tt_net *net = NULL;
-    MPI_Comm made;
-    bool usable, crosses;
-    int size;
-
-    tt_meet(comm);
-    made = try_private_comm(comm);
-    usable = made != MPI_COMM_NULL;
-    PMPI_Comm_size(comm, &size);
-    crosses = usable && crosses_worlds(comm, size);
-    if (crosses)
-        usable = tt_comm_agree(made) == MPI_SUCCESS;
-    if (usable)
-        topo = agreed_topology(made, size, crosses, &net);
-    if (!c) {
+    if (!tt_all_have(c->wire_comm, net)) {
         tt_net_free(net);
         tt_topo_free(topo);
-        if (made != MPI_COMM_NULL)
-            PMPI_Comm_free(&made);
         return;
     }
     tt_comm_forget(c);
-    c->wire_comm = made;
+    tt_net_free(c->net);
+    tt_topo_free(c->topo);
     c->topo = topo;
     c->net = net;
-    c->usable = usable;
-    c->ready = true;
 }
 
-static int comm_make(MPI_Comm comm, bool blocking, struct tt_comm **state)
+/* What all ranks do together, even one that has no memory for the state: c is NULL there. Then nobody makes it ready,
+ * lest that rank's next call begin by making what the others have: false, on all ranks. */
+static bool make_ready(MPI_Comm comm, struct tt_comm *c)
+{
+    tt_meet(comm);
+    if (!tt_all_have(comm, c))
+        return false;
+    tt_comm_forget(c);
+    c->stage = TT_READY;
+    c->wire_comm = try_private_comm(comm);
+    c->usable = c->wire_comm != MPI_COMM_NULL;
+    if (c->usable && crosses_worlds(comm, c->size))
+        c->usable = tt_comm_agree(c->wire_comm) == MPI_SUCCESS;
+    if (c->usable)
+        adopt(c, tt_topo_assumed(c->size));
+    return true;
+}
+
+/* Ranks of several worlds cannot know it of each other, and stay where they are assumed to be: on one node. */
+static void locate(MPI_Comm comm, struct tt_comm *c)
+{
+    c->stage = TT_LOCATED;
+    if (!c->usable || crosses_worlds(comm, c->size))
+        return;
+    tt_meet(comm);
+    adopt(c, tt_topology_of(c->wire_comm));
+}
+
+/* False, on all ranks, if one of them had no memory for its state; c is NULL there. */
+static bool advance(MPI_Comm comm, enum tt_stage stage, struct tt_comm *c)
+{
+    if ((!c || c->stage < TT_READY) && stage >= TT_READY && !make_ready(comm, c))
+        return false;
+    if (c->stage < TT_LOCATED && stage >= TT_LOCATED)
+        locate(comm, c);
+    return true;
+}
+
+static int comm_make(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
 {
     struct tt_comm *c = comm_new(comm);
-    int inter, size, error;
+    int inter, size, error = MPI_ERR_NO_MEM;
 
     PMPI_Comm_test_inter(comm, &inter);
     PMPI_Comm_size(comm, &size);
-    if (blocking && !inter && size > 1)
-        make_ready(comm, c);
+    if (!inter && size > 1 && stage >= TT_READY && !advance(comm, stage, c)) {
+        if (c)
+            comm_free(c);
+        return error;
+    }
     if (!c)
-        return MPI_ERR_NO_MEM;
+        return error;
     *state = c;
     error = PMPI_Comm_set_attr(comm, keyval, c);
     if (error != MPI_SUCCESS)
@@ -237,7 +247,7 @@ static void make_keyval(void)
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL);
 }
 
-static int comm_find(MPI_Comm comm, bool blocking, struct tt_comm **state)
+static int comm_find(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int found = 0, error;
@@ -245,22 +255,22 @@ static int comm_find(MPI_Comm comm, bool blocking, struct tt_comm **state)
     pthread_once(&once, make_keyval);
     error = PMPI_Comm_get_attr(comm, keyval, state, &found);
     if (error == MPI_SUCCESS && !found)
-        return comm_make(comm, blocking, state);
-    if (error == MPI_SUCCESS && blocking && !(*state)->ready)
-        make_ready(comm, *state);
+        return comm_make(comm, stage, state);
+    if (error == MPI_SUCCESS)
+        return advance(comm, stage, *state) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     return error;
 }
 
-int tt_comm_of(MPI_Comm comm, bool blocking, struct tt_comm **state)
+int tt_comm_of(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
 {
     const unsigned now = atomic_load_explicit(&frees, memory_order_acquire);
     int error;
 
-    if (last.state && last.comm == comm && last.frees == now && (last.state->ready || !blocking)) {
+    if (last.state && last.comm == comm && last.frees == now && last.state->stage >= stage) {
         *state = last.state;
         return MPI_SUCCESS;
     }
-    error = comm_find(comm, blocking, state);
+    error = comm_find(comm, stage, state);
     last.comm = comm;
     last.state = error == MPI_SUCCESS ? *state : NULL;
     last.frees = now;

@@ -11,13 +11,21 @@
 #include "coll/wire.h"
 #include "selector/net.h"
 
+/* How far the state of a communicator has come. What is collective about a step is done in a call that all ranks make. */
+enum tt_stage {
+    TT_KNOWN,   /* a rank's own doing: the MPI below has to serve, on all ranks alike */
+    TT_READY,   /* the private communicator is there: MPI_Init, or a call that makes communicators, will do */
+    TT_LOCATED, /* where the ranks are has been gathered: a blocking collective of the program's, by when the GPUs that it
+                   works with have most likely been chosen */
+};
+
 struct tt_comm {
     MPI_Comm wire_comm; /* private: no wildcard of the user's can match our messages. MPI_COMM_NULL if the MPI had no
                            context left for it (all ranks see that alike), or there is but one rank */
     int rank, size;
     bool inter;         /* an intercommunicator */
     int peers;          /* with how many ranks a collective deals: size, or of an intercommunicator's remote group */
-    bool ready;         /* what is collective about making this has been done */
+    enum tt_stage stage;
     bool usable;        /* own algorithms may run */
     bool freed;         /* by the user: the handle means nothing any more */
     atomic_int holders; /* the user's communicator, and all that is under way on it */
@@ -25,18 +33,17 @@ struct tt_comm {
     unsigned slots;     /* how many of these the tags tell apart; call i has slot i modulo slots, */
     unsigned *turns;    /* and its turn is when its slot's entry is i: when the one before it with that slot is over */
     const struct tt_wire *wire;
-    struct tt_topo *topo; /* where its ranks are; NULL: nothing is known, on any rank */
+    struct tt_topo *topo; /* where its ranks are, assumed until they are located; NULL: no rank has it */
     struct tt_net *net;   /* of topo: what the model reads */
     struct tt_hints *hints; /* its info keys; NULL: none */
     struct tt_cache cache;
     struct tt_memo *memos; /* the last call of each collective, TT_NCOLLS of them (job.h); made at first use */
 };
 
-/* comm's state, made on first use. blocking: this is a blocking collective call on comm, or comm has just been made by
- * one, so that what is collective about the state may be done too; until then it is not ready, on all ranks alike, and
- * the MPI below has to serve. Sets *state; or returns MPI_ERR_NO_MEM, this rank having done its part in what is
- * collective; or another MPI error code: comm is no communicator. */
-int tt_comm_of(MPI_Comm comm, bool blocking, struct tt_comm **state);
+/* comm's state, made on first use, and brought to that stage, or further. Beyond TT_KNOWN it is collective over comm. Sets
+ * *state; or returns MPI_ERR_NO_MEM, where what is collective was due on all ranks, since one of them had no memory; or
+ * another MPI error code: comm is no communicator. */
+int tt_comm_of(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state);
 
 /* What was decided counts no more: something that it was decided by has changed. */
 void tt_comm_forget(struct tt_comm *c);

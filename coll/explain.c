@@ -10,6 +10,7 @@
 #include "coll/init.h"
 #include "coll/sizes.h"
 #include "coll/tutti.h"
+#include "selector/model.h"
 
 static const char *memory_of(const struct tt_job *job)
 {
@@ -37,7 +38,31 @@ static void what_moves(const struct tt_job *job, char *text, size_t size)
         snprintf(text, size, ", %s%s", bytes, job->row->traits & (TT_SEND_BLOCKS | TT_RECV_BLOCKS) ? " a block" : "");
 }
 
-void tt_explain(const struct tt_job *job, const struct tt_entry *entry)
+/* Why it cannot be, whoever decides; or NULL. */
+static const char *why_not(const struct tt_job *job, const struct tt_alg *alg, const char *foreign)
+{
+    if (foreign && alg->delegate == TT_OWN)
+        return foreign;
+    if (job->ours && alg->delegate == TT_TO_MPI)
+        return "the MPI below does not know the type";
+    return tt_infeasible(alg, &job->shape);
+}
+
+static void tell_of(const struct tt_job *job, const struct tt_alg *alg, const char *foreign)
+{
+    const char *not = why_not(job, alg, foreign);
+    char time[32];
+
+    if (not )
+        fprintf(stderr, "tutti:   %s cannot serve this: %s\n", alg->name, not );
+    else if (alg->cost && job->comm->net)
+        fprintf(stderr, "tutti:   %s is expected to take %s\n", alg->name,
+                tt_time_print(time, sizeof time, tt_estimate(alg, &job->shape, job->comm->net).seconds));
+    else
+        fprintf(stderr, "tutti:   %s could serve it: the model knows no time\n", alg->name);
+}
+
+void tt_explain(const struct tt_job *job, const struct tt_entry *entry, const char *foreign)
 {
     char moves[160];
 
@@ -47,6 +72,19 @@ void tt_explain(const struct tt_job *job, const struct tt_entry *entry)
     fprintf(stderr, "tutti: %s%s, %d ranks: %s (%s)%s%s%s\n", job->row->name, moves, job->comm->size,
             entry->choice.alg->name, entry->choice.why, job->row->traits & TT_NO_BUFFER ? "" : "; on rank 0 ",
             job->row->traits & TT_NO_BUFFER ? "" : memory_of(job), entry->key.staged ? ", staged" : "");
+    for (int i = 0; tt_config.explain > 1 && tt_algs[i]; i++)
+        if (tt_alg_serves(tt_algs[i], job->call->coll))
+            tell_of(job, tt_algs[i], foreign);
+}
+
+void tt_warn_of_slow(const struct tt_job *job, const struct tt_choice *choice)
+{
+    static atomic_uint warned[TT_NCOLLS]; /* in that generation of the configuration */
+
+    if (choice->slow && job->comm->rank == 0 &&
+        atomic_exchange(&warned[job->call->coll], tt_config_generation) != tt_config_generation)
+        tt_log(TT_WARN, "%s on %d ranks: %s (%s). Said once for each collective.", job->row->name, job->comm->size,
+               choice->alg->name, choice->why);
 }
 
 /* The decision in a memo, if the cache still has it. */
@@ -62,7 +100,7 @@ __attribute__((visibility("default"))) const char *tutti_choice(MPI_Comm comm, c
     const struct tt_choice *choice;
     struct tt_comm *c;
 
-    if (coll == TT_NCOLLS || comm == MPI_COMM_NULL || !tt_is_on() || tt_comm_of(comm, false, &c) != MPI_SUCCESS ||
+    if (coll == TT_NCOLLS || comm == MPI_COMM_NULL || !tt_is_on() || tt_comm_of(comm, TT_KNOWN, &c) != MPI_SUCCESS ||
         !c->memos)
         return NULL;
     choice = choice_in(&c->memos[coll]);

@@ -62,7 +62,7 @@ void tt_foreign_made(MPI_Comm comm)
     if (comm == MPI_COMM_NULL || tt_inside || !tt_is_on() || !tt_config.reproducible)
         return;
     tt_inside++;
-    tt_comm_of(comm, true, &state);
+    tt_comm_of(comm, TT_READY, &state);
     tt_inside--;
 }
 

@@ -207,7 +207,7 @@ static int set(MPI_Comm comm, struct tt_hints *given, bool wrong, const char *wh
         tt_hints_free(given);
         return error;
     }
-    here = tt_comm_of(comm, true, &c) == MPI_SUCCESS;
+    here = tt_comm_of(comm, TT_READY, &c) == MPI_SUCCESS;
     error = allreduce(comm, &here, &all, 1, MPI_INT, MPI_MIN);
     if (error == MPI_SUCCESS && all) {
         adopt(c, given);
@@ -250,7 +250,7 @@ __attribute__((visibility("default"))) int MPI_Comm_get_info(MPI_Comm comm, MPI_
     const int error = PMPI_Comm_get_info(comm, info);
     struct tt_comm *c;
 
-    if (error == MPI_SUCCESS && !tt_inside && tt_is_on() && tt_comm_of(comm, false, &c) == MPI_SUCCESS)
+    if (error == MPI_SUCCESS && !tt_inside && tt_is_on() && tt_comm_of(comm, TT_KNOWN, &c) == MPI_SUCCESS)
         put_back(c->hints, *info);
     return error;
 }

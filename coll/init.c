@@ -152,7 +152,7 @@ static int start(int provided)
     start_thread(provided);
     tt_hook_install();
     tt_meet_open();
-    return tt_comm_of(MPI_COMM_WORLD, true, &world);
+    return tt_comm_of(MPI_COMM_WORLD, TT_READY, &world);
 }
 
 __attribute__((visibility("default"))) int MPI_Init(int *argc, char ***argv)

@@ -88,7 +88,7 @@ static int run(const struct tt_call *c)
 
     if (c->comm == MPI_COMM_NULL)
         return tt_call_native(c);
-    switch (tt_comm_of(c->comm, true, &comm)) {
+    switch (tt_comm_of(c->comm, TT_LOCATED, &comm)) {
     case MPI_SUCCESS:
         break;
     case MPI_ERR_NO_MEM:

@@ -76,10 +76,11 @@ static int same_type(MPI_Datatype type, MPI_Datatype *same)
     return error == MPI_SUCCESS ? PMPI_Type_commit(same) : error;
 }
 
-/* Blocks that share a type share the handle. But the user's op is to be called with the user's own, as it would be by
- * the MPI below: in every MPI that is good, freed or not, for as long as there is a type made of it. */
+/* Blocks that share a type share the handle. But the user's op is to be called with the user's own, whether a plan or
+ * the MPI below calls it: in every MPI that is good, freed or not, for as long as there is a type made of it. */
 static int hold_types(struct work *w, struct tt_side *side)
 {
+    const bool is_for_an_op = (w->job.row->traits & TT_REDUCES) && !w->job.cell;
     MPI_Datatype theirs = MPI_DATATYPE_NULL, ours = MPI_DATATYPE_NULL;
 
     for (int i = 0; is_to_hold(side) && i < side->nblocks; i++) {
@@ -91,7 +92,7 @@ static int hold_types(struct work *w, struct tt_side *side)
                 return -1;
             w->held[w->nheld++] = ours;
         }
-        *type = w->job.applies ? theirs : ours;
+        *type = is_for_an_op ? theirs : ours;
     }
     return 0;
 }
@@ -322,7 +323,7 @@ static int run_nonblocking(const struct tt_call *c, MPI_Request *request)
     struct work *w;
     int error;
 
-    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, false, &comm) != MPI_SUCCESS)
+    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, TT_KNOWN, &comm) != MPI_SUCCESS)
         return tt_start_native(c, request);
     w = work_new(c, comm);
     if (!w)
@@ -380,17 +381,19 @@ static int run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request
 {
     struct tt_comm *comm;
     struct work *w;
+    int class;
 
-    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, true, &comm) != MPI_SUCCESS)
+    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, TT_LOCATED, &comm) != MPI_SUCCESS)
         return tt_init_native(c, info, request);
     w = work_new(c, comm);
     if (!w)
         return tt_raise(c->comm, "out of host memory");
-    if (!tt_would_begin(&w->call, comm, &w->job)) {
+    class = tt_would_begin(&w->call, comm, &w->job);
+    if (class != MPI_SUCCESS && class != MPI_ERR_NO_MEM) {
         work_free(w);
         return tt_init_native(c, info, request);
     }
-    if (hold(w) || keep_call(w) || tt_stub_open(&w->stub, true) != MPI_SUCCESS) {
+    if (class == MPI_ERR_NO_MEM || hold(w) || keep_call(w) || tt_stub_open(&w->stub, true) != MPI_SUCCESS) {
         work_free(w);
         return tt_raise(c->comm, "out of host memory, or of requests");
     }

@@ -21,7 +21,8 @@ static struct {
     int leader; /* the lowest rank on this node: it names the node */
     int turn, ranks;
     bool crowded, alone;  /* alone: there is no other node */
-    struct tt_topo *told; /* by TUTTI_TOPO */
+    struct tt_topo *told;    /* by TUTTI_TOPO */
+    struct tt_topo *profile; /* TUTTI_PROFILE, of which only the speeds count */
 } node;
 
 /* ---- the module ---- */
@@ -53,19 +54,29 @@ static const struct tt_module *the_module(void)
 
 /* ---- at MPI_Init ---- */
 
-static int read_file(char *why, size_t size)
+/* The file that a variable names, as it is set; n ranks of it. */
+static int read_file(const char *name, int64_t set, int n, struct tt_topo **t, char *why, size_t size)
 {
-    const char *file = getenv("TUTTI_TOPO");
-    int ranks;
+    const char *file = getenv(name);
 
-    if (!tt_config.topo || !file)
+    if (!set || !file)
         return 0;
     if (!the_module()) {
-        snprintf(why, size, "TUTTI_TOPO=%s: tutti-topo.so, which reads it, is missing beside libtutti.so", file);
+        snprintf(why, size, "%s=%s: tutti-topo.so, which reads it, is missing beside libtutti.so", name, file);
         return -1;
     }
+    return module->read(file, n, 0, NULL, t, why, size);
+}
+
+static int read_files(char *why, size_t size)
+{
+    int ranks;
+
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    return module->read(file, ranks, 0, NULL, &node.told, why, size);
+    return read_file("TUTTI_TOPO", tt_config.topo, ranks, &node.told, why, size) ||
+                   read_file("TUTTI_PROFILE", tt_config.profile, 1, &node.profile, why, size)
+               ? -1
+               : 0;
 }
 
 static void look_at_node(MPI_Comm ours)
@@ -93,13 +104,14 @@ int tt_topology_open(char *why, size_t size)
         look_at_node(ours);
         PMPI_Comm_free(&ours);
     }
-    return read_file(why, size);
+    return read_files(why, size);
 }
 
 void tt_topology_close(void)
 {
     tt_topo_free(node.told);
-    node.told = NULL;
+    tt_topo_free(node.profile);
+    node.told = node.profile = NULL;
 }
 
 bool tt_node_is_crowded(void)
@@ -215,9 +227,10 @@ static void tell(MPI_Comm comm, const struct tt_topo *t)
         used += write_seat(seats + used, sizeof seats - (size_t)used, &t->seats[r]);
     for (int i = 0; i < t->nodes.n; i++)
         linked += t->kinds[i].linked;
-    tt_log(TT_DEBUG, "topology of %d ranks on %d nodes, %d of them with NVLink, %s, ranks at node.socket.gpu.nic%s%s",
-           t->size, t->nodes.n, linked, node.told ? "as TUTTI_TOPO says" : "as found", seats,
-           t->size > MOST ? " ..." : "");
+    tt_log(TT_DEBUG,
+           "topology of %d ranks on %d nodes, %d of them with NVLink, %s, speeds %s, ranks at node.socket.gpu.nic%s%s",
+           t->size, t->nodes.n, linked, node.told ? "as TUTTI_TOPO says" : "as found",
+           t->measured ? "measured" : "assumed", seats, t->size > MOST ? " ..." : "");
 }
 
 struct tt_topo *tt_topology_of(MPI_Comm comm)
@@ -227,6 +240,8 @@ struct tt_topo *tt_topology_of(MPI_Comm comm)
 
     PMPI_Comm_size(comm, &size);
     t = node.told ? part_of_told(comm, size) : gather(comm, size);
+    if (t && node.profile)
+        tt_topo_take_speeds(t, node.profile);
     tell(comm, t);
     return t;
 }

@@ -7,8 +7,8 @@
 
 #include "selector/topo.h"
 
-/* At MPI_Init, after the settings are known to be equal: which ranks share a node, and the file of TUTTI_TOPO read. 0,
- * or -1 with why (of size bytes) filled. Collective over MPI_COMM_WORLD. */
+/* At MPI_Init, after the settings are known to be equal: which ranks share a node, and the files of TUTTI_TOPO and
+ * TUTTI_PROFILE read. 0, or -1 with why (of size bytes) filled. Collective over MPI_COMM_WORLD. */
 int tt_topology_open(char *why, size_t size);
 void tt_topology_close(void);
 

@@ -12,56 +12,77 @@
 #include "algos/pieces.h"
 #include "selector/ports.h"
 
-enum { SAMPLES = 64 }; /* of the steps that an average is taken over */
+enum { SAMPLES = 12 }; /* of the steps that an average is taken over */
 
-/* Scopes of equal size that do the same at the same time, and what is on the way. */
+/* One message on its way, and as many more as there are others that do the same through the same ports. */
+struct sent {
+    int out, in; /* ports */
+    int from, to;
+    unsigned char level, class;
+};
+
+/* What is looked up for every message: a rank's node, GPU, and ports at each level; and how many there are of it. */
+struct place {
+    int node, gpu;
+    bool linked;
+    int weight;
+    struct tt_way way[TT_NLEVELS];
+};
+
+/* A scope and what is on the way in it. Where several scopes do the same at the same time, each rank stands for all in
+ * its place that go through its NIC: it weighs as much. */
 struct traffic {
     const struct tt_topo *t;
-    struct tt_ports ports;
-    int scopes, size;
-    const int *ranks; /* of the topology, scope by scope */
-    int *load;        /* messages through each port */
-    int64_t messages, across; /* added so far, all and those across the network */
-    struct tt_fares fares;    /* their alpha */
-    int *members, *with_gpu; /* of the scope that is looked at: by node */
+    const struct tt_ports *ports;
+    int size;
+    const int *ranks;     /* of the topology */
+    struct place *places; /* of the same */
+    struct sent *sent;    /* room for two of each rank */
+    int nsent;
+    int *load;               /* messages through each port; all zero but while fares are worked out */
+    int *members, *with_gpu; /* ranks of the scope, by node */
     int *sharing;            /* likewise, by port at TT_LEVEL_GPU */
 };
 
 /* ---- counting ---- */
 
-static void clear(struct traffic *w)
+static void raise(double *most, double value)
 {
-    memset(w->load, 0, (size_t)w->ports.n * sizeof *w->load);
-    w->messages = w->across = 0;
-    w->fares = (struct tt_fares){0};
+    *most = value > *most ? value : *most;
 }
 
-/* n messages out of rank's port, into rank's port, or both ways. */
-static void add(struct traffic *w, enum tt_level level, int out, int in, int n)
+/* Puts all messages on their way, or takes them off. */
+static void fill_ports(struct traffic *w, int one)
 {
-    struct tt_fare *fare = level == TT_LEVEL_NIC ? &w->fares.far : &w->fares.near;
-    const double alpha = w->t->speed[level].alpha;
+    for (int i = 0; i < w->nsent; i++) {
+        const struct sent *m = &w->sent[i];
 
-    if (n == 0)
-        return;
-    w->messages += n;
-    w->across += level == TT_LEVEL_NIC ? n : 0;
-    w->load[out] += n;
-    w->load[in] += in == out ? 0 : n;
-    fare->alpha = alpha > fare->alpha ? alpha : fare->alpha;
-}
-
-static struct tt_fares sum_up(struct traffic *w)
-{
-    for (int i = 0; i < w->ports.n; i++) {
-        struct tt_fare *fare = i < w->ports.across ? &w->fares.near : &w->fares.far;
-        const double beta = w->load[i] * w->ports.beta[i];
-
-        fare->beta = beta > fare->beta ? beta : fare->beta;
+        w->load[m->out] += one * w->places[m->from].weight;
+        w->load[m->in] += m->in == m->out ? 0 : one * w->places[m->to].weight;
     }
-    w->fares.any = w->messages > 0;
-    w->fares.crossing = w->messages ? (double)w->across / (double)w->messages : 0;
-    return w->fares;
+}
+
+/* The slowest of those of a class, all being under way. */
+static struct tt_fares slowest(const struct traffic *w, int class)
+{
+    struct tt_fares fares = {0};
+    int messages = 0, across = 0;
+
+    for (int i = 0; i < w->nsent; i++) {
+        const struct sent *m = &w->sent[i];
+        struct tt_fare *fare = m->level == TT_LEVEL_NIC ? &fares.far : &fares.near;
+
+        if (m->class != class)
+            continue;
+        raise(&fare->alpha, w->t->speed[m->level].alpha);
+        raise(&fare->beta, w->load[m->out] * w->ports->beta[m->out]);
+        raise(&fare->beta, w->load[m->in] * w->ports->beta[m->in]);
+        messages++;
+        across += m->level == TT_LEVEL_NIC;
+    }
+    fares.any = messages > 0;
+    fares.crossing = messages ? (double)across / messages : 0;
+    return fares;
 }
 
 /* ---- patterns: to which rank of the scope does a send in step k? -1: to none ---- */
@@ -142,35 +163,6 @@ static int reflected(int a, int size, int k)
     return tt_mod(k - a, size);
 }
 
-/* The message of the i-th rank of all scopes' in a pattern, if there is one. */
-static bool next_message(const struct traffic *w, pattern *to, int k, int i, enum tt_level *level, struct tt_way *way)
-{
-    const int a = i % w->size, b = to(a, w->size, k);
-
-    if (b < 0 || b == a)
-        return false;
-    *level = tt_topo_level(w->t, w->ranks[i], w->ranks[i - a + b]);
-    *way = tt_ports_between(&w->ports, *level, w->ranks[i], w->ranks[i - a + b]);
-    return true;
-}
-
-static void send_all(struct traffic *w, pattern *to, int k)
-{
-    enum tt_level level;
-    struct tt_way way;
-
-    for (int i = 0; i < w->scopes * w->size; i++)
-        if (next_message(w, to, k, i, &level, &way))
-            add(w, level, way.out, way.in, 1);
-}
-
-static struct tt_fares fare_of(struct traffic *w, pattern *to, int k)
-{
-    clear(w);
-    send_all(w, to, k);
-    return sum_up(w);
-}
-
 static enum tt_fold_class class_of(int a, int b, int size)
 {
     const int paired = 2 * (size - tt_pow2_below(size));
@@ -178,41 +170,72 @@ static enum tt_fold_class class_of(int a, int b, int size)
     return a < paired && b < paired ? TT_PAIRS : a < paired || b < paired ? TT_MIXED : TT_SINGLES;
 }
 
-/* A class's own slowest, all of the pattern being under way. */
-static struct tt_fares fare_of_class(struct traffic *w, pattern *to, int k, enum tt_fold_class class)
+/* As tt_topo_level says. */
+static enum tt_level level_between(const struct place *a, const struct place *b)
 {
-    struct tt_fares fares = {0};
-    enum tt_level level;
-    struct tt_way way;
-    int messages = 0, across = 0;
+    if (a->node != b->node)
+        return TT_LEVEL_NIC;
+    if (a->gpu < 0 || b->gpu < 0)
+        return TT_LEVEL_HOST;
+    return a->gpu == b->gpu ? TT_LEVEL_GPU : a->linked ? TT_LEVEL_LINK : TT_LEVEL_HOST;
+}
 
-    for (int i = 0; i < w->scopes * w->size; i++) {
-        const int a = i % w->size;
-        struct tt_fare *fare;
-        double out, in;
+/* The ranks that send in a pattern are among first, first + stride, ... up to end. */
+struct range {
+    int first, end, stride;
+};
 
-        if (!next_message(w, to, k, i, &level, &way) || class_of(a, to(a, w->size, k), w->size) != class)
-            continue;
-        fare = level == TT_LEVEL_NIC ? &fares.far : &fares.near;
-        out = w->load[way.out] * w->ports.beta[way.out];
-        in = w->load[way.in] * w->ports.beta[way.in];
-        fare->alpha = w->t->speed[level].alpha > fare->alpha ? w->t->speed[level].alpha : fare->alpha;
-        fare->beta = out > fare->beta ? out : fare->beta;
-        fare->beta = in > fare->beta ? in : fare->beta;
-        messages++;
-        across += level == TT_LEVEL_NIC;
+static struct range senders(const struct traffic *w, pattern *to, int k)
+{
+    if (to == down_tree)
+        return (struct range){0, w->size, 2 << k};
+    if (to == halves)
+        return (struct range){rank_at(1 << k, w->size), rank_at((2 << k) - 1, w->size) + 1, 1};
+    return (struct range){0, w->size, 1};
+}
+
+/* All messages of a pattern, of one class or told apart. */
+static void send_all(struct traffic *w, pattern *to, int k, bool by_class)
+{
+    const struct range range = senders(w, to, k);
+
+    for (int a = range.first; a < range.end; a += range.stride) {
+        const int b = to(a, w->size, k);
+
+        if (b >= 0 && b != a) {
+            const struct place *from = &w->places[a], *peer = &w->places[b];
+            const enum tt_level level = level_between(from, peer);
+
+            w->sent[w->nsent++] = (struct sent){from->way[level].out,
+                                                peer->way[level].in,
+                                                a,
+                                                b,
+                                                (unsigned char)level,
+                                                by_class ? class_of(a, b, w->size) : 0};
+        }
     }
-    fares.any = messages > 0;
-    fares.crossing = messages ? (double)across / messages : 0;
+}
+
+static struct tt_fares fare_of(struct traffic *w, pattern *to, int k)
+{
+    struct tt_fares fares;
+
+    w->nsent = 0;
+    send_all(w, to, k, false);
+    fill_ports(w, 1);
+    fares = slowest(w, 0);
+    fill_ports(w, -1);
     return fares;
 }
 
 static void fares_by_class(struct traffic *w, pattern *to, int k, struct tt_fares fares[TT_FOLD_CLASSES])
 {
-    clear(w);
-    send_all(w, to, k);
-    for (int class = 0; class < TT_FOLD_CLASSES; class++)
-        fares[class] = fare_of_class(w, to, k, class);
+    w->nsent = 0;
+    send_all(w, to, k, true);
+    fill_ports(w, 1);
+    for (int class = 0; class < TT_FOLD_CLASSES; class ++)
+        fares[class] = slowest(w, class);
+    fill_ports(w, -1);
 }
 
 static void add_fare(struct tt_fare *sum, const struct tt_fare *fare, double weight)
@@ -224,10 +247,10 @@ static void add_fare(struct tt_fare *sum, const struct tt_fare *fare, double wei
 /* The average over the steps of the reflected pattern, or, if there are very many, over some of them. */
 static void average(struct traffic *w, struct tt_fares *mixed, struct tt_fares *pure)
 {
-    const int samples = w->size < SAMPLES ? w->size : SAMPLES;
+    const int samples = w->size < 2 * SAMPLES ? w->size : SAMPLES;
 
     for (int i = 0; i < samples; i++) {
-        const int k = w->size <= SAMPLES ? i : (int)((i * UINT64_C(2654435769) >> 8) % (unsigned)w->size);
+        const int k = w->size == samples ? i : (int)((i * UINT64_C(2654435769) >> 8) % (unsigned)w->size);
         const struct tt_fares f = fare_of(w, reflected, k);
         struct tt_fares *sum = f.crossing > 0 && f.crossing < 1 ? mixed : pure;
 
@@ -240,96 +263,92 @@ static void average(struct traffic *w, struct tt_fares *mixed, struct tt_fares *
 
 static struct tt_fares both_ways(struct traffic *w)
 {
-    clear(w);
-    send_all(w, shifted, 0);
-    send_all(w, before, 0);
-    return sum_up(w);
+    struct tt_fares fares;
+
+    w->nsent = 0;
+    send_all(w, shifted, 0, false);
+    send_all(w, before, 0, false);
+    fill_ports(w, 1);
+    fares = slowest(w, 0);
+    fill_ports(w, -1);
+    return fares;
 }
 
 /* ---- everybody to everybody, or to one ---- */
 
-/* Adds the ranks of a scope to, or takes them from, the counts. */
-static void tally(struct traffic *w, int scope, int one)
+static void count_members(struct traffic *w)
 {
-    for (int i = scope * w->size; i < (scope + 1) * w->size; i++) {
-        const int rank = w->ranks[i];
-        const struct tt_seat *seat = &w->t->seats[rank];
+    for (int i = 0; i < w->size; i++) {
+        const struct place *p = &w->places[i];
 
-        w->members[seat->node] += one;
-        if (seat->gpu < 0)
-            continue;
-        w->with_gpu[seat->node] += one;
-        w->sharing[tt_ports_between(&w->ports, TT_LEVEL_GPU, rank, rank).out] += one;
+        w->members[p->node]++;
+        w->with_gpu[p->node] += p->gpu >= 0;
+        w->sharing[p->way[TT_LEVEL_GPU].out] += p->gpu >= 0;
     }
 }
 
-/* How many other ranks of the scope there are at each level from rank. */
-static void count_levels(const struct traffic *w, int rank, int at[TT_NLEVELS])
+/* How many messages there are at each level between a rank and all others of the scope. */
+static void count_levels(const struct traffic *w, const struct place *p, int at[TT_NLEVELS])
 {
-    const struct tt_seat *seat = &w->t->seats[rank];
-    const int members = w->members[seat->node], with_gpu = seat->gpu < 0 ? 0 : w->with_gpu[seat->node];
-    const int sharing = seat->gpu < 0 ? 0 : w->sharing[tt_ports_between(&w->ports, TT_LEVEL_GPU, rank, rank).out];
-    const bool linked = w->t->kinds[seat->node].linked;
+    const int members = w->members[p->node], with_gpu = p->gpu < 0 ? 0 : w->with_gpu[p->node];
+    const int sharing = p->gpu < 0 ? 0 : w->sharing[p->way[TT_LEVEL_GPU].out];
 
     at[TT_LEVEL_GPU] = sharing - (sharing > 0);
-    at[TT_LEVEL_LINK] = linked ? with_gpu - sharing : 0;
+    at[TT_LEVEL_LINK] = p->linked ? with_gpu - sharing : 0;
     at[TT_LEVEL_HOST] = members - 1 - at[TT_LEVEL_GPU] - at[TT_LEVEL_LINK];
-    at[TT_LEVEL_NIC] = w->size - members;
+    at[TT_LEVEL_NIC] = (w->size - members) * p->weight;
 }
 
+static void load_levels(struct traffic *w, const struct place *p, const int at[TT_NLEVELS])
+{
+    for (int level = 0; level < TT_NLEVELS; level++) {
+        const struct tt_way way = p->way[level];
+
+        w->load[way.out] += at[level];
+        w->load[way.in] += way.in == way.out ? 0 : at[level];
+    }
+}
+
+/* Of all ranks at once. Leaves no load. */
 static struct tt_fares everybody(struct traffic *w)
 {
-    clear(w);
-    for (int scope = 0; scope < w->scopes; scope++) {
-        tally(w, scope, 1);
-        for (int i = scope * w->size; i < (scope + 1) * w->size; i++) {
-            int at[TT_NLEVELS];
+    struct tt_fares fares = {.any = w->size > 1};
+    double across = 0;
 
-            count_levels(w, w->ranks[i], at);
-            for (int level = 0; level < TT_NLEVELS; level++) {
-                const struct tt_way way = tt_ports_between(&w->ports, level, w->ranks[i], w->ranks[i]);
+    for (int i = 0; i < w->size; i++) {
+        int at[TT_NLEVELS];
 
-                add(w, level, way.out, way.in, at[level]);
-            }
-        }
-        tally(w, scope, -1);
+        count_levels(w, &w->places[i], at);
+        load_levels(w, &w->places[i], at);
+        across += w->size - w->members[w->places[i].node];
+        for (int level = 0; level < TT_NLEVELS; level++)
+            if (at[level] > 0)
+                raise(level == TT_LEVEL_NIC ? &fares.far.alpha : &fares.near.alpha, w->t->speed[level].alpha);
     }
-    return sum_up(w);
+    for (int i = 0; i < w->ports->n; i++) {
+        raise(i < w->ports->across ? &fares.near.beta : &fares.far.beta, w->load[i] * w->ports->beta[i]);
+        w->load[i] = 0;
+    }
+    fares.crossing = w->size > 1 ? across / ((double)w->size * (w->size - 1)) : 0;
+    return fares;
 }
 
-/* How many scopes have their i-th ranks behind the same NIC as the first scope. */
-static int behind(const struct traffic *w, int i)
+/* All of the scope to one: what they have in common is the port there. */
+static struct tt_fares to_one(const struct traffic *w, const struct place *p)
 {
-    const int nic = tt_ports_between(&w->ports, TT_LEVEL_NIC, w->ranks[i], w->ranks[i]).in;
-    int n = 0;
-
-    for (int scope = 0; scope < w->scopes; scope++) {
-        const int rank = w->ranks[scope * w->size + i];
-
-        n += tt_ports_between(&w->ports, TT_LEVEL_NIC, rank, rank).in == nic;
-    }
-    return n;
-}
-
-/* All of a scope to its i-th rank, the first scope being tallied: what is common to all of it is the port there. */
-static struct tt_fares to_one(const struct traffic *w, int i)
-{
-    struct tt_fares fares = {0};
+    struct tt_fares fares = {.any = w->size > 1};
     int at[TT_NLEVELS];
 
-    count_levels(w, w->ranks[i], at);
-    at[TT_LEVEL_NIC] *= behind(w, i);
+    count_levels(w, p, at);
     for (int level = 0; level < TT_NLEVELS; level++) {
         struct tt_fare *fare = level == TT_LEVEL_NIC ? &fares.far : &fares.near;
         const struct tt_speed *speed = &w->t->speed[level];
 
-        if (at[level] > 0 && speed->alpha > fare->alpha)
-            fare->alpha = speed->alpha;
-        if (at[level] * speed->beta > fare->beta)
-            fare->beta = at[level] * speed->beta;
+        if (at[level] > 0)
+            raise(&fare->alpha, speed->alpha);
+        raise(&fare->beta, at[level] * speed->beta);
     }
-    fares.any = w->size > 1;
-    fares.crossing = w->size > 1 ? (double)(w->size - w->members[w->t->seats[w->ranks[i]].node]) / (w->size - 1) : 0;
+    fares.crossing = w->size > 1 ? (double)(w->size - w->members[p->node]) / (w->size - 1) : 0;
     return fares;
 }
 
@@ -350,20 +369,41 @@ static struct tt_fares alone(const struct tt_topo *t, const struct tt_fares *all
 
 /* ---- making ---- */
 
+/* Where there are pairs. */
+static void fill_folded(struct tt_net *net, struct traffic *w)
+{
+    const int parts = tt_pow2_below(w->size);
+
+    for (int k = 0; 1 << k < parts && k < TT_MAX_BITS; k++)
+        fares_by_class(w, swapped_folded, k, net->folded[k]);
+    for (int k = 0; 1 << k <= parts && k < TT_MAX_BITS; k++)
+        fares_by_class(w, merges, k, net->merge[k]);
+    net->fold = fare_of(w, folds, 0);
+}
+
+/* Where there are none, groups merge up the tree. */
+static void fill_unfolded(struct tt_net *net, struct traffic *w)
+{
+    for (int k = 0; 1 << k < w->size && k < TT_MAX_BITS; k++) {
+        net->folded[k][TT_SINGLES] = fare_of(w, swapped_folded, k);
+        net->merge[k + 1][TT_SINGLES] = net->tree[k];
+    }
+}
+
 static void fill_patterns(struct tt_net *net, struct traffic *w)
 {
-    for (int k = 0; 1 << k <= w->size && k < TT_MAX_BITS; k++) {
+    const int parts = tt_pow2_below(w->size);
+
+    for (int k = 0; 1 << k < w->size && k < TT_MAX_BITS; k++) {
         net->shift[k] = fare_of(w, shifted, k);
         net->climb[k] = fare_of(w, climbs, k);
-        fares_by_class(w, swapped_folded, k, net->folded[k]);
-        net->halves[k] = fare_of(w, halves, k);
         net->tree[k] = fare_of(w, down_tree, k);
-        if (1 << k <= tt_pow2_below(w->size))
-            fares_by_class(w, merges, k, net->merge[k]);
     }
+    for (int k = 0; 1 << k < parts && k < TT_MAX_BITS; k++)
+        net->halves[k] = fare_of(w, halves, k);
+    (parts < w->size ? fill_folded : fill_unfolded)(net, w);
     net->both = both_ways(w);
     net->all = everybody(w);
-    net->fold = fare_of(w, folds, 0);
     net->reverse = fare_of(w, reversed, 0);
     net->alone = alone(w->t, &net->all);
     average(w, &net->pair, &net->pair_pure);
@@ -389,36 +429,48 @@ static struct tt_net *new_net(const struct tt_topo *t, int size)
 }
 
 /* Of each node, the fare to its first rank in the scope. */
-static void fill_roots(struct tt_net *net, struct traffic *w)
+static void fill_roots(struct tt_net *net, const struct traffic *w)
 {
     struct tt_fares *one = (struct tt_fares *)net->one;
-    int *node = (int *)net->node, *seen = w->load; /* by node: no messages are counted now */
+    int *node = (int *)net->node;
 
-    clear(w);
-    tally(w, 0, 1);
     for (int i = 0; i < w->size; i++) {
-        node[i] = w->t->seats[w->ranks[i]].node;
-        if (!seen[node[i]]++)
-            one[node[i]] = to_one(w, i);
+        node[i] = w->places[i].node;
+        if (!one[node[i]].any)
+            one[node[i]] = to_one(w, &w->places[i]);
     }
-    tally(w, 0, -1);
 }
 
-/* The net of so many scopes. */
-static struct tt_net *net_of(const struct tt_topo *t, int scopes, int size, const int *ranks)
+/* weights: of each rank, or NULL: each is one. */
+static void fill_places(struct traffic *w, const int *weights)
+{
+    for (int i = 0; i < w->size; i++) {
+        const struct tt_seat *seat = &w->t->seats[w->ranks[i]];
+        const int weight = weights ? weights[i] : 1;
+
+        w->places[i] = (struct place){seat->node, seat->gpu, w->t->kinds[seat->node].linked, weight, {{0}}};
+        for (int level = 0; level < TT_NLEVELS; level++)
+            w->places[i].way[level] = tt_ports_between(w->ports, level, w->ranks[i], w->ranks[i]);
+    }
+}
+
+/* The net of a scope, or of several that its ranks stand for. */
+static struct tt_net *net_of(const struct tt_topo *t, const struct tt_ports *ports, int size, const int *ranks,
+                             const int *weights)
 {
     const size_t nodes = (size_t)t->nodes.n;
-    struct traffic w = {.t = t, .scopes = scopes, .size = size, .ranks = ranks};
+    struct traffic w = {.t = t, .ports = ports, .size = size, .ranks = ranks};
     struct tt_net *net = new_net(t, size);
-    const int error = tt_ports_make(&w.ports, t);
 
-    if (!error) {
-        w.load = calloc((size_t)w.ports.n * 2 + 1, sizeof *w.load);
-        w.members = calloc(nodes * 2, sizeof *w.members);
-    }
-    if (net && w.load && w.members) {
-        w.sharing = w.load + w.ports.n;
+    w.load = calloc((size_t)ports->n * 2 + 1, sizeof *w.load);
+    w.members = calloc(nodes * 2, sizeof *w.members);
+    w.sent = malloc((size_t)size * 2 * sizeof *w.sent);
+    w.places = malloc((size_t)size * sizeof *w.places);
+    if (net && w.load && w.members && w.sent && w.places) {
+        w.sharing = w.load + ports->n;
         w.with_gpu = w.members + nodes;
+        fill_places(&w, weights);
+        count_members(&w);
         fill_patterns(net, &w);
         fill_roots(net, &w);
     } else {
@@ -427,36 +479,59 @@ static struct tt_net *net_of(const struct tt_topo *t, int scopes, int size, cons
     }
     free(w.load);
     free(w.members);
-    tt_ports_free(&w.ports);
+    free(w.sent);
+    free(w.places);
     return net;
 }
 
+/* Of the first so many ranks of a node, one of those whose NIC most of them share, and how many do. */
+static int busiest(const struct tt_ports *ports, const int *ranks, int n, int *weight)
+{
+    int most = ranks[0];
+
+    *weight = 0;
+    for (int i = 0; i < n; i++) {
+        int sharing = 0;
+
+        for (int j = 0; j < n; j++)
+            sharing += tt_ports_between(ports, TT_LEVEL_NIC, ranks[i], ranks[j]).out ==
+                       tt_ports_between(ports, TT_LEVEL_NIC, ranks[j], ranks[j]).out;
+        if (sharing > *weight) {
+            *weight = sharing;
+            most = ranks[i];
+        }
+    }
+    return most;
+}
+
+static int node_size(const struct tt_nodes *nodes, int i)
+{
+    return nodes->first[i + 1] - nodes->first[i];
+}
+
 /* The largest node, and one rank of each: as many of the latter as the smallest node has. */
-static int add_levels(struct tt_net *net, const struct tt_topo *t)
+static int add_levels(struct tt_net *net, const struct tt_topo *t, const struct tt_ports *ports)
 {
     const struct tt_nodes *nodes = &t->nodes;
-    int *ranks = malloc((size_t)t->size * sizeof *ranks);
+    int *ranks = malloc(2 * (size_t)nodes->n * sizeof *ranks), *weights = ranks + nodes->n;
     int smallest = t->size, largest = 0;
 
     if (!ranks)
         return -1;
     for (int i = 0; i < nodes->n; i++) {
-        const int size = nodes->first[i + 1] - nodes->first[i];
-
-        smallest = size < smallest ? size : smallest;
-        largest = size > nodes->first[largest + 1] - nodes->first[largest] ? i : largest;
+        smallest = node_size(nodes, i) < smallest ? node_size(nodes, i) : smallest;
+        largest = node_size(nodes, i) > node_size(nodes, largest) ? i : largest;
     }
-    for (int j = 0; j < smallest; j++)
-        for (int i = 0; i < nodes->n; i++)
-            ranks[j * nodes->n + i] = nodes->ranks[nodes->first[i] + j];
+    for (int i = 0; i < nodes->n; i++)
+        ranks[i] = busiest(ports, nodes->ranks + nodes->first[i], smallest, &weights[i]);
     net->rails = smallest;
-    net->across = net_of(t, smallest, nodes->n, ranks);
-    net->within = net_of(t, 1, nodes->first[largest + 1] - nodes->first[largest], nodes->ranks + nodes->first[largest]);
+    net->across = net_of(t, ports, nodes->n, ranks, weights);
+    net->within = net_of(t, ports, node_size(nodes, largest), nodes->ranks + nodes->first[largest], NULL);
     free(ranks);
     return net->across && net->within ? 0 : -1;
 }
 
-struct tt_net *tt_net_make(const struct tt_topo *t)
+static struct tt_net *make(const struct tt_topo *t, const struct tt_ports *ports)
 {
     int *ranks = malloc((size_t)t->size * sizeof *ranks);
     struct tt_net *net;
@@ -465,12 +540,21 @@ struct tt_net *tt_net_make(const struct tt_topo *t)
         return NULL;
     for (int r = 0; r < t->size; r++)
         ranks[r] = r;
-    net = net_of(t, 1, t->size, ranks);
+    net = net_of(t, ports, t->size, ranks, NULL);
     free(ranks);
-    if (net && t->nodes.n > 1 && add_levels(net, t)) {
+    if (net && t->nodes.n > 1 && add_levels(net, t, ports)) {
         tt_net_free(net);
         return NULL;
     }
+    return net;
+}
+
+struct tt_net *tt_net_make(const struct tt_topo *t)
+{
+    struct tt_ports ports;
+    struct tt_net *net = tt_ports_make(&ports, t) ? NULL : make(t, &ports);
+
+    tt_ports_free(&ports);
     return net;
 }
 

@@ -68,7 +68,8 @@ int tt_ports_make(struct tt_ports *p, const struct tt_topo *t)
     const size_t all = (size_t)t->size * TT_NLEVELS, room = (size_t)most_shared(t) + 1;
     struct tt_way *known = malloc(room * sizeof *known);
 
-    *p = (struct tt_ports){.size = t->size, .beta = malloc(2 * all * sizeof *p->beta), .way = malloc(all * sizeof *p->way)};
+    *p = (struct tt_ports){
+        .size = t->size, .beta = malloc(2 * all * sizeof *p->beta), .way = malloc(all * sizeof *p->way)};
     if (!known || !p->beta || !p->way) {
         free(known);
         tt_ports_free(p);

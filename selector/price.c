@@ -21,11 +21,11 @@ struct message {
     int from, to, lane;
     enum tt_level level;
     struct tt_way way;
-    bool posted;       /* one of its ends is */
-    double both;       /* when the later of those that are was posted */
-    double left;       /* bytes, at `since` */
+    bool posted; /* one of its ends is */
+    double both; /* when the later of those that are was posted */
+    double left; /* bytes, at `since` */
     double since, rate;
-    bool shared_out;   /* while rates are worked out: has its own */
+    bool shared_out; /* while rates are worked out: has its own */
 };
 
 /* Where a message stands in the list of what flows through a port. Link 2m is message m at its out-port, 2m + 1 at its
@@ -55,8 +55,8 @@ struct sim {
     struct tt_plan *const *plans;
     struct tt_ports ports;
     double now;
-    int *first_step;  /* of each rank's among all ranks' steps */
-    int *message_of;  /* per step: the message it is an end of */
+    int *first_step; /* of each rank's among all ranks' steps */
+    int *message_of; /* per step: the message it is an end of */
     int nmessages;
     struct message *messages;
     struct link *links;
@@ -64,10 +64,11 @@ struct sim {
     int *touched, ntouched;
     struct lane *lanes; /* TT_MAX_LANES per rank */
     int lanes_left;
-    int *ready, nready; /* lanes whose round is over */
-    double *busy;       /* until when each rank copies and reduces */
-    double *done;       /* when each rank's last lane was over */
-    double *at;         /* when things happen; messages first, then lanes: */
+    int *ready, nready;         /* lanes whose round is over */
+    double *busy;               /* until when each rank copies and reduces */
+    double *posting;            /* and until when it spends overhead on what it sends, whichever lane it is for */
+    double *done;               /* when each rank's last lane was over */
+    double *at;                 /* when things happen; messages first, then lanes: */
     int *heap, *place, waiting; /* those that have an event, earliest first; place in it, or -1 */
 };
 
@@ -204,7 +205,8 @@ static void set_rate(struct sim *s, int message, double rate)
     schedule(s, message, s->now + m->left / rate);
 }
 
-/* Everything that flows through port and has no rate yet gets this one, which its other port has less for the others. */
+/* Everything that flows through port and has no rate yet gets this one, which its other port has less for the others.
+ */
 static void share_out(struct sim *s, int port, double rate)
 {
     for (int link = s->port[port].first; link >= 0; link = s->links[link].next) {
@@ -290,16 +292,15 @@ static void post_round(struct sim *s, int rank, int lane)
     struct lane *l = &s->lanes[rank * TT_MAX_LANES + lane];
     const int end = tt_round_end(p, l->next, l->end);
     bool local = false;
-    int sent = 0;
 
+    s->posting[rank] = s->posting[rank] > s->now ? s->posting[rank] : s->now;
     for (int i = l->next; i < end; i++) {
         const struct tt_step *step = &p->steps[i];
 
         if (step->verb == TT_SEND || step->verb == TT_RECV) {
             l->under_way++;
-            sent += step->verb == TT_SEND;
-            post_end(s, s->message_of[s->first_step[rank] + i],
-                     s->now + (step->verb == TT_SEND ? sent * s->t->overhead : 0));
+            s->posting[rank] += step->verb == TT_SEND ? s->t->overhead : 0;
+            post_end(s, s->message_of[s->first_step[rank] + i], step->verb == TT_SEND ? s->posting[rank] : s->now);
             continue;
         }
         s->busy[rank] = s->busy[rank] > s->now ? s->busy[rank] : s->now;
@@ -426,8 +427,8 @@ static void add_sends(struct sim *s, int rank, int lane, int *next)
     }
 }
 
-/* The receiver's ends. next: of each sender's, the number of its next message; -1: it has none. How many; -1 if one does
- * not fit. */
+/* The receiver's ends. next: of each sender's, the number of its next message; -1: it has none. How many; -1 if one
+ * does not fit. */
 static int match_receives(struct sim *s, int rank, int lane, int *next)
 {
     const struct tt_plan *p = s->plans[rank];
@@ -519,12 +520,13 @@ static int open_sim(struct sim *s)
     s->lanes = room(size * TT_MAX_LANES, sizeof *s->lanes);
     s->ready = room(size * TT_MAX_LANES, sizeof *s->ready);
     s->busy = room(size, sizeof *s->busy);
+    s->posting = room(size, sizeof *s->posting);
     s->done = room(size, sizeof *s->done);
     s->at = room(things, sizeof *s->at);
     s->heap = room(things, sizeof *s->heap);
     s->place = room(things, sizeof *s->place);
-    if (!s->message_of || !s->messages || !s->links || !s->port || !s->touched || !s->lanes || !s->ready || !s->busy || !s->done ||
-        !s->at || !s->heap || !s->place)
+    if (!s->message_of || !s->messages || !s->links || !s->port || !s->touched || !s->lanes || !s->ready || !s->busy ||
+        !s->posting || !s->done || !s->at || !s->heap || !s->place)
         return ENOMEM;
     set_out(s);
     return 0;
@@ -542,6 +544,7 @@ static void close_sim(struct sim *s)
     free(s->lanes);
     free(s->ready);
     free(s->busy);
+    free(s->posting);
     free(s->done);
     free(s->at);
     free(s->heap);

@@ -11,7 +11,8 @@
 #include "coll/sizes.h"
 #include "selector/model.h"
 
-/* A choice that somebody made is worth a warning if the model expects it to take so many times the best. */
+/* A choice that somebody made is worth a word if the model expects it to take so many times the best. A pin is worth a
+ * warning, too; rules are not, since they may have been measured, and the model is none the wiser. */
 static const double much = 10;
 
 static const struct tt_alg *find(enum tt_coll coll, const char *name)
@@ -100,14 +101,17 @@ static void by_model(const struct question *q, struct tt_choice *choice)
 static void complete(const struct question *q, struct tt_choice *choice)
 {
     struct tt_estimate best, next, chosen;
+    struct tt_shape s = *q->s;
 
     if (choice->alg->segmented && !choice->segment)
         choice->segment = tt_best_segment(choice->alg, q->s, q->net);
     if (!choice->alg->cost || !q->net)
         return;
-    chosen = tt_estimate(choice->alg, q->s, q->net);
+    s.segment = choice->segment ? choice->segment : s.segment;
+    chosen = tt_estimate(choice->alg, &s, q->net);
     tt_model_choose(q->coll, q->s, q->net, &best, &next);
-    if (best.alg && chosen.seconds > much * best.seconds)
+    choice->slow = best.alg && chosen.seconds > much * best.seconds;
+    if (choice->slow)
         add(choice, "; slow: the model expects %.0f times what %s takes", chosen.seconds / best.seconds,
             best.alg->name);
 }
@@ -125,17 +129,19 @@ struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const st
     const struct question q = {coll, s, orders->net, ours, tt_facts_of(coll, s, orders->level)};
     const bool reproducible = s->reproducible && tt_coll_traits(coll) & TT_REDUCES;
     struct tt_choice choice = {0}, passed = {0};
+    int who = 0;
 
     if (foreign) {
         by_need(foreign, ours, reproducible, &choice);
         return choice;
     }
-    for (int i = 0; i < 3 && !by_rules(&q, strongest_first[i], &choice, &passed); i++)
-        ;
+    while (who < 3 && !by_rules(&q, strongest_first[who], &choice, &passed))
+        who++;
     if (choice.alg)
         complete(&q, &choice);
     else
         by_model(&q, &choice);
+    choice.slow = choice.slow && who < 2;
     add(&choice, "%s%s", reproducible ? "; reproducible" : "", passed.why);
     return choice;
 }

@@ -9,6 +9,7 @@
 struct tt_choice {
     const struct tt_alg *alg;
     int64_t segment; /* elements; 0: the shape's */
+    bool slow;       /* somebody pinned it, and the model expects it to take many times what its own choice would */
     char why[256];   /* words: "model: 13.2 us, then ring 20 us", "TUTTI_ALLREDUCE, 16K-", "rules.txt:12"; and who was passed over */
 };
 

@@ -138,6 +138,17 @@ struct tt_topo *tt_topo_part(const struct tt_topo *t, const int *ranks, int size
     return part;
 }
 
+void tt_topo_take_speeds(struct tt_topo *t, const struct tt_topo *from)
+{
+    memcpy(t->speed, from->speed, sizeof t->speed);
+    t->host_shared = from->host_shared;
+    t->gamma = from->gamma;
+    t->copy = from->copy;
+    t->launch = from->launch;
+    t->overhead = from->overhead;
+    t->measured = from->measured;
+}
+
 enum tt_level tt_topo_level(const struct tt_topo *t, int a, int b)
 {
     const struct tt_seat *x = &t->seats[a], *y = &t->seats[b];

@@ -66,6 +66,9 @@ int tt_topo_settle(struct tt_topo *t);
 /* The topology of some of the ranks, ranks[i] becoming rank i; nodes are numbered anew. NULL if out of memory. */
 struct tt_topo *tt_topo_part(const struct tt_topo *t, const int *ranks, int size);
 
+/* Speeds, and whether they were measured, as they are in another topology. */
+void tt_topo_take_speeds(struct tt_topo *t, const struct tt_topo *from);
+
 /* What lies between two different ranks. */
 enum tt_level tt_topo_level(const struct tt_topo *t, int a, int b);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes doc/decisions.md: what the cost model chooses on the shipped topologies, so that a change of a formula shows in
- * the choices that it changes. make decisions-page writes it anew; tests/test_decisions.sh fails while it is not so. */
+/* Writes doc/decisions.md: what the cost model chooses on the shipped topologies, so that a change of a formula shows
+ * in the choices that it changes. make decisions-page writes it anew; tests/test_decisions.sh fails while it is not so.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,9 +15,12 @@ static const struct {
     int ranks, nodes; /* 0: as the file says */
     const char *place;
 } machines[] = {
-    {"h100x8", 8, 1, NULL},     {"h100x8", 64, 8, NULL},       {"h100x8", 64, 8, "round-robin"}, {"a100x4", 16, 4, NULL},
-    {"cpu2x32", 64, 1, NULL},   {"cpu2x32", 256, 4, NULL},     {"scale-rails", 0, 0, NULL},      {"scale-one-nic", 0, 0, NULL},
-    {"scale-pcie", 0, 0, NULL}, {"scale-round-robin", 0, 0, NULL}, {"scale-uneven", 0, 0, NULL}, {"scale-rails", 4096, 512, NULL},
+    {"h100x8", 8, 1, NULL},           {"h100x8", 64, 8, NULL},
+    {"h100x8", 64, 8, "round-robin"}, {"a100x4", 16, 4, NULL},
+    {"cpu2x32", 64, 1, NULL},         {"cpu2x32", 256, 4, NULL},
+    {"scale-rails", 0, 0, NULL},      {"scale-one-nic", 0, 0, NULL},
+    {"scale-pcie", 0, 0, NULL},       {"scale-round-robin", 0, 0, NULL},
+    {"scale-uneven", 0, 0, NULL},     {"scale-rails", 4096, 512, NULL},
 };
 
 /* Bytes of the vector, or of a block. */
@@ -25,8 +29,8 @@ static const int64_t largest = INT64_C(1) << 30;
 
 static const struct tt_alg *choose(enum tt_coll coll, int64_t bytes, const struct tt_topo *t, const struct tt_net *net)
 {
-    const struct tt_shape s = {.coll = coll, .size = t->size, .commutes = true, .unit = 4, .count = bytes / 4,
-                               .nodes = &t->nodes};
+    const struct tt_shape s = {
+        .coll = coll, .size = t->size, .commutes = true, .unit = 4, .count = bytes / 4, .nodes = &t->nodes};
     struct tt_estimate best, next;
 
     tt_model_choose(coll, &s, net, &best, &next);
@@ -62,7 +66,8 @@ static void write_machine(int i)
     struct tt_net *net;
     char why[1024];
 
-    if (tt_topo_read(machines[i].topology, machines[i].ranks, machines[i].nodes, machines[i].place, &t, why, sizeof why)) {
+    if (tt_topo_read(machines[i].topology, machines[i].ranks, machines[i].nodes, machines[i].place, &t, why,
+                     sizeof why)) {
         fprintf(stderr, "%s\n", why);
         exit(EXIT_FAILURE);
     }
@@ -70,7 +75,8 @@ static void write_machine(int i)
     if (!net)
         exit(EXIT_FAILURE);
     printf("\n## %s: %d ranks on %d node%s%s%s\n\n| collective | choice |\n|---|---|\n", machines[i].topology, t->size,
-           t->nodes.n, t->nodes.n == 1 ? "" : "s", machines[i].place ? ", " : "", machines[i].place ? machines[i].place : "");
+           t->nodes.n, t->nodes.n == 1 ? "" : "s", machines[i].place ? ", " : "",
+           machines[i].place ? machines[i].place : "");
     for (int c = 0; c < TT_NCOLLS; c++)
         if (is_told((enum tt_coll)c))
             write_row((enum tt_coll)c, t, net);
@@ -81,9 +87,12 @@ static void write_machine(int i)
 int main(void)
 {
     puts("# What the cost model chooses\n\n"
-         "On the topologies that are shipped (`tutti explain --topo NAME` tells more), for a vector of floats, or a block\n"
-         "where the collective is stated in blocks, of 8 bytes to 1 GiB: the sizes are powers of two, and \"ring to 2 MiB,\n"
-         "halving\" means that the ring is chosen up to 2 MiB and halving from 4 MiB on. The speeds of these topologies are\n"
+         "On the topologies that are shipped (`tutti explain --topo NAME` tells more), for a vector of floats, or a "
+         "block\n"
+         "where the collective is stated in blocks, of 8 bytes to 1 GiB: the sizes are powers of two, and \"ring to 2 "
+         "MiB,\n"
+         "halving\" means that the ring is chosen up to 2 MiB and halving from 4 MiB on. The speeds of these "
+         "topologies are\n"
          "assumed, not measured. `make decisions-page` writes this page; a test fails while it is out of date.");
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
         write_machine((int)i);

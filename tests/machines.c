@@ -8,7 +8,7 @@
 const char *const machine_names[] = {"H100 NVSwitch", "A100 PCIe", "CPU"};
 const char *const place_names[] = {"block", "round-robin"};
 
-#define US * 1e-6
+#define US *1e-6
 #define GB_PER_S(x) (1e-9 / (x))
 
 static const struct model {

@@ -212,7 +212,8 @@ END_TEST
 START_TEST(a_ring_is_its_formula)
 {
     const struct tt_alg *ring = tt_alg_find(TT_COLL_allreduce, "ring", 4);
-    const struct tt_shape s = {.coll = TT_COLL_allreduce, .size = 8, .count = 8000, .commutes = true, .segment = 1, .unit = 4};
+    const struct tt_shape s = {
+        .coll = TT_COLL_allreduce, .size = 8, .count = 8000, .commutes = true, .segment = 1, .unit = 4};
     struct tt_topo *t = machine(H100_NVSWITCH, 8, BLOCK);
     const double step = t->overhead + 3e-6 + 4000 / 450e9, add = t->launch + 4000 * t->gamma;
 
@@ -338,11 +339,11 @@ static double fare(const struct tt_fares *f, double n)
 /* The slowest of the classes, where there are some. */
 static double slowest(const struct tt_net *net, double n)
 {
-    const struct tt_fares *const of[] = {net->shift + bit, net->climb + bit,   &net->fold, net->folded[bit],
-                                         net->tree + bit,  net->merge[bit], &net->all,  net->one + net->node[hub]};
+    const struct tt_fares *const of[] = {net->shift + bit, net->climb + bit, &net->fold, net->folded[bit],
+                                         net->tree + bit,  net->merge[bit],  &net->all,  net->one + net->node[hub]};
     double most = fare(of[pattern], n);
 
-    for (int class = 1; (pattern == FOLDED || pattern == MERGE) && class < TT_FOLD_CLASSES; class++)
+    for (int class = 1; (pattern == FOLDED || pattern == MERGE) && class < TT_FOLD_CLASSES; class ++)
         most = fmax(most, fare(of[pattern] + class, n));
     return most;
 }
@@ -373,8 +374,8 @@ static void check_machine(enum machine_kind kind, int size, enum machine_place p
                 seconds = price(same, one_round, lengths[i]);
                 ck_assert_msg(fabs(slowest(net, (double)lengths[i]) - seconds) <= 1e-6 * seconds,
                               "%s, %d ranks, %s, pattern %d of bit %d, %d bytes: %g, not %g", machine_names[kind], size,
-                              place_names[place], pattern, bit, (int)lengths[i],
-                              slowest(net, (double)lengths[i]), seconds);
+                              place_names[place], pattern, bit, (int)lengths[i], slowest(net, (double)lengths[i]),
+                              seconds);
             }
     tt_net_free(net);
     tt_topo_free(t);

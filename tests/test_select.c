@@ -11,7 +11,7 @@
 #include "selector/net.h"
 #include "selector/select.h"
 
-static const char *const topologies[] = {"h100x8",        "a100x4",     "cpu2x32",          "scale-rails",
+static const char *const topologies[] = {"h100x8",        "a100x4",     "cpu2x32",           "scale-rails",
                                          "scale-one-nic", "scale-pcie", "scale-round-robin", "scale-uneven"};
 enum { NTOPOLOGIES = sizeof topologies / sizeof *topologies };
 
@@ -35,8 +35,8 @@ static void close_machine(void)
 
 static struct tt_shape shape_of(enum tt_coll coll, int64_t count)
 {
-    return (struct tt_shape){.coll = coll, .size = topo->size, .commutes = true, .unit = 4, .count = count,
-                             .nodes = &topo->nodes};
+    return (struct tt_shape){
+        .coll = coll, .size = topo->size, .commutes = true, .unit = 4, .count = count, .nodes = &topo->nodes};
 }
 
 static bool is_family(enum tt_coll coll)

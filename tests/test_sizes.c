@@ -48,6 +48,10 @@ START_TEST(prints_the_unit_that_reads_best)
     ck_assert_str_eq(tt_size_print(text, sizeof text, 3 << 19), "1.5 MiB");
     ck_assert_str_eq(tt_size_print(text, sizeof text, 1048575), "1.0 MiB");
     ck_assert_str_eq(tt_size_print(text, sizeof text, INT64_C(5) << 40), "5 TiB");
+    ck_assert_str_eq(tt_size_print_tens(text, sizeof text, 999), "999 B");
+    ck_assert_str_eq(tt_size_print_tens(text, sizeof text, 64000), "64 KB");
+    ck_assert_str_eq(tt_size_print_tens(text, sizeof text, 1500000), "1.5 MB");
+    ck_assert_str_eq(tt_size_print_tens(text, sizeof text, 999960), "1.0 MB");
 }
 END_TEST
 

@@ -485,6 +485,217 @@ START_TEST(a_topology_of_a_file)
 }
 END_TEST
 
+/* ---- explain: times, what would change the choice, plots ---- */
+
+static const char *chosen(json_t *all)
+{
+    return json_string_value(json_object_get(json_object_get(all, "chosen"), "name"));
+}
+
+static const char *const asked[] = {
+    "allreduce -n 8",
+    "allreduce --topo h100x8",
+    "allreduce --topo h100x8 --place round-robin --type double",
+    "reduce --topo a100x4 --bytes 300K",
+    "bcast --topo cpu2x32 --root 3",
+    "allgather --topo scale-rails --bytes 64K",
+    "reduce_scatter --topo scale-pcie --bytes 256K",
+    "scan --topo scale-one-nic -n 33",
+    "alltoall --topo scale-round-robin --bytes 128",
+    "allreduce --topo scale-uneven --type half --non-commutative",
+};
+
+static double seconds_of(json_t *row)
+{
+    return json_real_value(json_object_get(row, "predicted_seconds"));
+}
+
+/* The fastest runs; they are told in the order of their times. */
+START_TEST(the_fastest_is_chosen)
+{
+    json_t *all = explain(asked[_i]), *rows = json_object_get(all, "algorithms");
+    double before = 0;
+
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        json_t *seconds = json_object_get(json_array_get(rows, i), "predicted_seconds");
+
+        ck_assert(!seconds || json_is_true(json_object_get(json_array_get(rows, i), "feasible")));
+        ck_assert(!seconds || json_real_value(seconds) >= before);
+        before = seconds ? json_real_value(seconds) : before;
+        if (seconds) {
+            const double latency =
+                json_real_value(json_object_get(json_array_get(rows, i), "latency_seconds"));
+
+            ck_assert(latency > 0 && latency <= before * (1 + 1e-9));
+        }
+    }
+    /* others may take the same time, to a millionth */
+    ck_assert_double_le(seconds_of(row(all, chosen(all))), seconds_of(json_array_get(rows, 0)) * (1 + 2e-6));
+    json_decref(all);
+}
+END_TEST
+
+static void expect_chosen(const char *args, long long bytes, const char *name)
+{
+    char more[256];
+    json_t *all;
+
+    snprintf(more, sizeof more, "%s --bytes %lld", args, bytes);
+    all = explain(more);
+    ck_assert_msg(strcmp(chosen(all), name) == 0, "%s\nchose %s, not %s", last, chosen(all), name);
+    json_decref(all);
+}
+
+/* On the two sides of where it changes, to the element, what is said of them runs. */
+static void check_change(json_t *all, const char *args, const char *side, int direction)
+{
+    json_t *change = json_object_get(all, side);
+    const long long unit = figure(all, "bytes") / figure(all, "count");
+    const char *const now = chosen(all);
+
+    if (json_is_null(change))
+        return;
+    ck_assert_str_ne(json_string_value(json_object_get(change, "name")), now);
+    ck_assert_int_gt(direction * (figure(change, "bytes") - figure(all, "bytes")), 0);
+    expect_chosen(args, figure(change, "bytes"), json_string_value(json_object_get(change, "name")));
+    expect_chosen(args, figure(change, "bytes") - direction * unit, now);
+}
+
+START_TEST(where_the_choice_changes_it_does)
+{
+    json_t *all = explain(asked[_i]);
+
+    check_change(all, asked[_i], "below", -1);
+    check_change(all, asked[_i], "above", 1);
+    json_decref(all);
+}
+END_TEST
+
+/* What `tutti tune` wrote beside the rules is told, if they are rules for such a call. */
+START_TEST(measured_times_are_told)
+{
+    json_t *all;
+    char args[64] = "allreduce -n 4 --bytes 64K";
+
+    expect_status(0, "printf 'allreduce ranks 4 -> ring\\n#: allreduce 64K ring 12.5 us +- 0.4 us, 9 times\\n"
+                     "#: allreduce 64K native 20 us +- 1 us, 9 times\\n#.\\n' >%s/tuned", scratch);
+    expect_status(0, "TUTTI_RULES=%s/tuned @ explain %s", scratch, args);
+    expect_said(" measured ");
+    expect_said("12.5 us");
+    expect_said("20 us");
+    expect_status(0, "TUTTI_RULES=%s/tuned @ explain %s --json", scratch, args);
+    all = json_loads(said, 0, NULL);
+    ck_assert_ptr_nonnull(all);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(row(all, "ring"), "measured_seconds")), 12.5e-6, 1e-12);
+    ck_assert_ptr_null(json_object_get(row(all, "tree"), "measured_seconds"));
+    json_decref(all);
+    expect_status(0, "TUTTI_RULES=%s/tuned @ explain allreduce -n 5 --bytes 64K", scratch);
+    expect_count("measured", 0);
+    expect_status(0, "TUTTI_RULES=%s/tuned @ explain allreduce -n 4 --bytes 32K", scratch);
+    expect_count("measured", 0);
+}
+END_TEST
+
+/* As in a run. */
+START_TEST(the_variables_topology_counts)
+{
+    expect_status(0, "TUTTI_TOPO=%s/../no/such @ explain bcast; true", scratch);
+    expect_said("cannot be read");
+    expect_status(0, "cp ${srcdir:-..}/selector/topologies/a100x4.json %s/a.json", scratch);
+    expect_status(0, "TUTTI_TOPO=%s/a.json @ explain bcast", scratch);
+    expect_said("bcast of 1 MiB on 16 ranks of 4 nodes");
+    expect_status(0, "TUTTI_TOPO=%s/a.json @ explain bcast --topo h100x8", scratch);
+    expect_said("on 64 ranks of 8 nodes");
+    expect_status(0, "sed 's/\"place\"/\"measured\": true, \"place\"/' <%s/a.json >%s/m.json", scratch, scratch);
+    expect_status(0, "TUTTI_PROFILE=%s/m.json @ explain bcast -n 4", scratch);
+    expect_said("by speeds measured");
+    expect_said("on 4 ranks, root 0");
+}
+END_TEST
+
+START_TEST(other_cases_are_told)
+{
+    json_t *all, *cases;
+
+    expect_status(0, "TUTTI_ALLREDUCE=tree @ explain allreduce -n 8 --bytes 64M");
+    expect_said("What would change that:\n");
+    expect_said("\n  without TUTTI_ALLREDUCE ");
+    expect_status(0, "TUTTI_ALLREDUCE=tree:0-1M @ explain allreduce -n 8 --bytes 1000K");
+    expect_said("\n  from 1.0 MiB up ");
+    expect_status(0, "TUTTI_ALLREDUCE=native @ explain allreduce -n 2 --bytes 8");
+    expect_count("\n  on ", 0);
+    /* a single rank is never asked about; of what is told, each is another algorithm */
+    all = explain("allreduce --topo h100x8 --bytes 16K");
+    cases = json_object_get(all, "otherwise");
+    for (size_t i = 0; i < json_array_size(cases); i++)
+        ck_assert_str_ne(json_string_value(json_object_get(json_array_get(cases, i), "name")), chosen(all));
+    json_decref(all);
+}
+END_TEST
+
+START_TEST(sizes_are_told_as_they_were_given)
+{
+    expect_status(0, "@ explain allreduce -n 8 --bytes 64MB");
+    expect_said("allreduce of 64 MB (16000000 float, sum) on 8 ranks");
+    expect_said("112 MB");
+    expect_count("iB", 0);
+    expect_status(0, "@ explain allreduce -n 8 --bytes 64MiB");
+    expect_said("allreduce of 64 MiB ");
+}
+END_TEST
+
+START_TEST(many_ranks_are_explained_at_once)
+{
+    expect_status(0, "timeout 20 @ explain %s -n 4096 --topo scale-rails --bytes 64K", _i ? "alltoall" : "allreduce");
+    expect_said("on 4096 ranks of 512 nodes");
+    expect_said("a few stand for all");
+}
+END_TEST
+
+START_TEST(a_chart_marks_what_is_chosen)
+{
+    json_t *all = explain("allreduce --topo h100x8 --bytes 8");
+    char from[64];
+
+    snprintf(from, sizeof from, " %-18s from 8 B to ", chosen(all));
+    json_decref(all);
+    expect_status(0, "@ explain allreduce --topo h100x8 --plot - --max 64M");
+    expect_count(" |", 20);
+    expect_said(from);
+    expect_said("    chosen  ");
+    expect_said("64 MiB\n");
+}
+END_TEST
+
+/* gnuplot makes it, where there is one. */
+START_TEST(a_plot_is_a_picture)
+{
+    const bool gnuplot = run("gnuplot --version") == 0;
+
+    expect_status(gnuplot ? 0 : 1, "@ explain allreduce --topo h100x8 --plot %s/plot.svg", scratch);
+    if (!gnuplot)
+        return;
+    expect_said("/plot.svg shows the expected time");
+    expect_status(0, "sed -n '/<svg/,$p' %s/plot.svg", scratch);
+    ck_assert_msg(strncmp(said, "<svg", 4) == 0, "no picture: %.200s", said);
+    ck_assert_msg(well_formed(said), "not well-formed XML:\n%.2000s", said);
+    expect_said("bidirectional_ring");
+    expect_said("from 8 B: ");
+    expect_said("8 H100 with NVSwitch");
+    expect_status(1, "@ explain allreduce --plot /no/such/directory/x.svg");
+    expect_said("cannot write /no/such/directory/x.svg: No such file or directory");
+}
+END_TEST
+
+START_TEST(without_gnuplot_there_is_a_chart)
+{
+    expect_status(1, "PATH=/no/such/directory @ explain bcast -n 8 --plot %s/none.svg", scratch);
+    expect_count(" |", 20);
+    expect_said("there is no gnuplot on the PATH");
+    expect_status(2, "ls %s/none.svg", scratch);
+}
+END_TEST
+
 /* ---- errors ---- */
 
 static const struct {
@@ -509,6 +720,16 @@ static const struct {
     {"@ explain allreduce --type quux", 2, {"there is no type \"quux\"", "double"}},
     {"@ explain allreduce --op quux", 2, {"there is no op \"quux\"", "sum, prod"}},
     {"@ explain allreduce --op maxloc", 2, {"maxloc has no meaning for float"}},
+    {"@ cost", 2, {"there is no collective \"\"", "allreduce"}},
+    {"@ cost allreduce", 2, {"wants --alpha TIME and --bandwidth RATE, or --topo FILE"}},
+    {"@ cost allreduce --alpha 5 --bandwidth 1GB/s", 2, {"--alpha wants a time such as 20us", "not \"5\""}},
+    {"@ cost allreduce --alpha 5us --bandwidth 1GB", 2, {"--bandwidth wants a rate such as 25GB/s", "not \"1GB\""}},
+    {"@ cost allreduce --alpha 5us --topo h100x8", 2, {"give one or the other"}},
+    {"@ cost allreduce --alpha 0 --bandwidth 1GB/s --nodes 2", 2, {"--nodes and --place are for a topology"}},
+    {"@ cost allreduce rign --alpha 0 --bandwidth 1GB/s", 2, {"there is no algorithm \"rign\"", "ring"}},
+    {"@ cost allreduce native --alpha 0 --bandwidth 1GB/s", 2, {"native has no formula"}},
+    {"@ cost p2p ring --alpha 0 --bandwidth 1GB/s", 2, {"p2p has no algorithms"}},
+    {"@ cost bcast binomial --root 4 --alpha 0 --bandwidth 1GB/s", 2, {"root 4 is not among 4 ranks"}},
     {"@ topo no-such-topology", 1, {"tutti topo: no-such-topology: No such file", "h100x8"}},
     {"@ topo h100x8 -n 65 --nodes 8", 1, {"65 ranks do not fit"}},
     {"@ topo h100x8 a100x4", 2, {"wants one file; \"a100x4\" is one too many"}},
@@ -517,6 +738,14 @@ static const struct {
     {"@ topo h100x8 --svg - --json", 2, {"ask for one"}},
     {"@ topo h100x8 --svg /no/such/directory/x.svg", 1, {"cannot write /no/such/directory/x.svg: No such file"}},
     {"TUTTI_ALLREDUCE=rign @ explain allreduce", 1, {"rign", "ring"}},
+    {"@ explain allreduce --nodes 2", 2, {"--nodes is of a topology: say which one by --topo"}},
+    {"@ explain allreduce --topo h100x8 --place anywhere", 1, {"no placement \"anywhere\"", "block, round-robin"}},
+    {"@ explain allreduce --topo nowhere", 1, {"nowhere", "h100x8"}},
+    {"@ explain allreduce --topo h100x8 --nodes 1 -n 9", 1, {"9 ranks do not fit"}},
+    {"@ explain neighbor_allgather --plot -", 1, {"knows no time of any"}},
+    {"@ explain barrier --plot -", 2, {"does not depend on a size"}},
+    {"@ explain bcast --plot - --min 1M --max 1M", 2, {"--min and --max"}},
+    {"@ explain bcast --plot - --json", 2, {"give the plot a file"}},
     {"@ help quux", 2, {"neither a command nor a collective", "allreduce", "explain"}},
     {"@ run", 2, {"there is no command"}},
     {"@ run true", 2, {"put -- before the command"}},
@@ -540,6 +769,93 @@ START_TEST(errors_say_what_and_what_to_do)
                   errors[_i].status, said);
     for (int w = 0; w < 3 && errors[_i].words[w]; w++)
         expect_said(errors[_i].words[w]);
+}
+END_TEST
+
+/* ---- cost ---- */
+
+START_TEST(a_message_is_worked_out)
+{
+    expect_status(0, "@ cost p2p --bytes 100MB --alpha 20us --bandwidth 25GB/s");
+    expect_said("100 MB from one rank to another: alpha + n beta");
+    expect_said("1 x 20 us = 20 us");
+    expect_said("100 MB / 25 GB/s = 4 ms");
+    expect_said("= 4.02 ms, or 24.88 GB/s");
+    expect_status(0, "@ cost p2p --bytes 1M --alpha 0 --bandwidth 1GiB/s --overhead 1us");
+    expect_said("1 MiB from one rank");
+    expect_said("1 x 1 us = 1 us");
+    expect_said("= 978 us");
+}
+END_TEST
+
+START_TEST(a_ring_is_worked_out)
+{
+    expect_status(0, "@ cost allreduce ring -n 8 --bytes 1GB --alpha 0 --bandwidth 50GB/s");
+    expect_said("14 x 0 s = 0 s");
+    expect_said("1.75 GB / 50 GB/s = 35 ms");
+    expect_said("sent per rank: 1.75 GB at most");
+    expect_said("2(p-1) alpha + 2(p-1)/p n beta");
+    expect_count("35 ms", 3); /* the term, the total, and the plans' price */
+    expect_status(0, "@ cost allreduce ring -n 4 --bytes 4MB --alpha 10us --bandwidth 1GB/s --reduce 2GB/s --launch 3us");
+    expect_said("6 x 10 us = 60 us");
+    expect_said("6 MB / 1 GB/s = 6 ms");
+    expect_said("3 MB / 2 GB/s = 1.5 ms");
+    expect_said("3 x 3 us = 9 us");
+    expect_count("7.57 ms", 2);
+}
+END_TEST
+
+START_TEST(all_algorithms_side_by_side)
+{
+    expect_status(0, "@ cost allreduce -n 16 --bytes 64M --alpha 5us --bandwidth 20GB/s");
+    expect_count("\n* ", 2); /* the least, and what that means */
+    expect_said("doubling ");
+    expect_said("20 us"); /* four messages */
+    expect_status(0, "@ cost barrier -n 100 --alpha 2us --bandwidth 20GB/s");
+    expect_said("14 us");
+    expect_said(" -\n"); /* plans of so many ranks are not priced */
+}
+END_TEST
+
+START_TEST(levels_are_told_apart)
+{
+    expect_status(0, "@ cost p2p --bytes 1GB --topo h100x8");
+    expect_said("over NVLink or NVSwitch, GPU to GPU:");
+    expect_said("1 GB / 400 GB/s");
+    expect_said("over the network:");
+    expect_said("1 GB / 50 GB/s");
+    expect_status(0, "@ cost allreduce halving --bytes 64M -n 64 --topo h100x8");
+    expect_said("64 ranks, 8 nodes");
+    expect_said("link ");
+    expect_said("nic ");
+    expect_status(0, "@ cost bcast chain --bytes 64M -n 8 --nodes 2 --place block --topo a100x4");
+    expect_said("segments of ");
+    expect_said("8 ranks, root 0, 2 nodes: 4 nodes of 4 A100");
+}
+END_TEST
+
+START_TEST(the_arithmetic_for_machines)
+{
+    json_error_t error;
+    json_t *all, *row, *terms;
+
+    expect_status(0, "@ cost allreduce ring -n 8 --bytes 1GB --alpha 1us --bandwidth 50GB/s --json");
+    all = json_loads(said, 0, &error);
+    ck_assert_msg(all != NULL, "%s", error.text);
+    row = json_array_get(json_object_get(all, "algorithms"), 0);
+    terms = json_object_get(row, "terms");
+    ck_assert_double_eq_tol(json_real_value(json_object_get(row, "seconds")), 0.035014, 1e-9);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(row, "priced_seconds")), 0.035014, 1e-9);
+    ck_assert_int_eq(json_integer_value(json_object_get(row, "bytes_sent_per_rank")), 1750000000);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(json_array_get(terms, 0), "times")), 14, 1e-6);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(json_array_get(terms, 1), "bytes")), 1.75e9, 1);
+    json_decref(all);
+    expect_status(0, "@ cost p2p --bytes 100MB --alpha 20us --bandwidth 25GB/s --json");
+    all = json_loads(said, 0, &error);
+    ck_assert_msg(all != NULL, "%s", error.text);
+    row = json_array_get(json_object_get(all, "levels"), 0);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(row, "seconds")), 0.00402, 1e-12);
+    json_decref(all);
 }
 END_TEST
 
@@ -753,6 +1069,17 @@ static TCase *explain_case(void)
     tcase_add_test(all, the_grammar_is_a_rules_file);
     tcase_add_test(all, rules_and_pins_decide_and_are_named);
     tcase_add_test(all, sizes_mean_what_people_mean);
+    tcase_add_loop_test(all, the_fastest_is_chosen, 0, N(asked));
+    tcase_add_loop_test(all, where_the_choice_changes_it_does, 0, N(asked));
+    tcase_add_test(all, other_cases_are_told);
+    tcase_add_test(all, measured_times_are_told);
+    tcase_add_test(all, the_variables_topology_counts);
+    tcase_add_test(all, sizes_are_told_as_they_were_given);
+    tcase_add_loop_test(all, many_ranks_are_explained_at_once, 0, 2);
+    tcase_add_test(all, a_chart_marks_what_is_chosen);
+    tcase_add_test(all, a_plot_is_a_picture);
+    tcase_add_test(all, without_gnuplot_there_is_a_chart);
+    tcase_set_timeout(all, 60);
     return all;
 }
 
@@ -766,6 +1093,18 @@ static TCase *topo_case(void)
     tcase_add_loop_test(all, a_topology_as_a_picture, 0, N(topologies));
     tcase_add_test(all, the_picture_of_the_manual_is_that);
     tcase_add_test(all, a_topology_of_a_file);
+    return all;
+}
+
+static TCase *cost_case(void)
+{
+    TCase *all = tcase_create("cost");
+
+    tcase_add_test(all, a_message_is_worked_out);
+    tcase_add_test(all, a_ring_is_worked_out);
+    tcase_add_test(all, all_algorithms_side_by_side);
+    tcase_add_test(all, levels_are_told_apart);
+    tcase_add_test(all, the_arithmetic_for_machines);
     return all;
 }
 
@@ -806,6 +1145,7 @@ int main(void)
     suite_add_tcase(suite, draw_case());
     suite_add_tcase(suite, explain_case());
     suite_add_tcase(suite, topo_case());
+    suite_add_tcase(suite, cost_case());
     /* a sanitized library cannot be preloaded into programs that are not */
     if (!getenv("TEST_SANITIZED"))
         suite_add_tcase(suite, run_case());

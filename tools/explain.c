@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tutti explain: the whole book for one call, read offline: who could serve it, what each would cost, who would, and what
- * would change that. Here the question is understood; it is answered and told in the other files of this name. */
+/* tutti explain: the whole book for one call, read offline: who could serve it, what each would cost, who would, and
+ * what would change that. Here the question is understood; it is answered and told in the other files of this name. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,8 +24,10 @@ static const struct argp_option options[] = {
     {"non-commutative", NONCOMMUTATIVE, NULL, 0, "the op's operands must stay in rank order", 1},
     {"root", ROOT, "R", 0, "the root, where there is one [0]", 1},
     {"in-place", IN_PLACE, NULL, 0, "with MPI_IN_PLACE", 1},
-    {"topo", TOPO, "FILE", 0, "where ranks sit and what lies between them: a file, or a shipped one's name "
-                              "[one node, its speeds assumed]", 2},
+    {"topo", TOPO, "FILE", 0,
+     "where ranks sit and what lies between them: a file, or a shipped one's name "
+     "[one node, its speeds assumed]",
+     2},
     {"nodes", NODES, "N", 0, "of the topology's nodes, so many", 2},
     {"place", PLACE, "HOW", 0, "ranks sit on them in order: block, or round-robin", 2},
     {"json", JSON, NULL, 0, "for machines: all figures in bytes and seconds", 3},
@@ -154,20 +156,51 @@ static void settle_reduction(const struct argp_state *state, struct tool_ask *a)
     a->shape.unit = cell->size;
 }
 
+struct tt_topo *tool_ask_topology(const struct tool_ask *a, int ranks, int nodes, const char *place, char *why,
+                                  size_t size)
+{
+    struct tt_topo *t = NULL;
+
+    if (a->file) {
+        if (tt_topo_read(a->file, ranks, nodes, place, &t, why, size))
+            return NULL;
+    } else {
+        t = tt_topo_assumed(ranks ? ranks : RANKS);
+        snprintf(why, size, "out of memory");
+    }
+    if (t && a->profile)
+        tt_topo_take_speeds(t, a->profile);
+    return t;
+}
+
+static bool settle_nets(struct tool_ask *a)
+{
+    a->instant = *a->topo;
+    for (int level = 0; level < TT_NLEVELS; level++)
+        a->instant.speed[level].beta = 0;
+    a->instant.gamma = a->instant.copy = 0;
+    a->net = tt_net_make(a->topo);
+    a->latencies = tt_net_make(&a->instant);
+    return a->net && a->latencies;
+}
+
+/* TUTTI_TOPO and TUTTI_PROFILE count as in a run, where --topo does not say otherwise. */
 static void settle_topology(const struct argp_state *state, struct tool_ask *a)
 {
     char why[1024];
 
     if (a->ranks > MAX_RANKS)
         tool_die(state, TOOL_USAGE, "counts up to %d ranks, not %d", MAX_RANKS, a->ranks);
+    if (!a->file && tt_config.topo)
+        a->file = getenv("TUTTI_TOPO");
     if (!a->file && (a->nodes || a->place))
         tool_die(state, TOOL_USAGE, "%s is of a topology: say which one by --topo", a->nodes ? "--nodes" : "--place");
-    if (a->file && tt_topo_read(a->file, a->ranks, a->nodes, a->place, &a->topo, why, sizeof why))
+    if (tt_config.profile && tt_topo_read(getenv("TUTTI_PROFILE"), 1, 0, NULL, &a->profile, why, sizeof why))
         tool_die(state, TOOL_FAILED, "%s", why);
-    if (!a->file)
-        a->topo = tt_topo_assumed(a->ranks ? a->ranks : RANKS);
-    a->net = a->topo ? tt_net_make(a->topo) : NULL;
-    if (!a->net)
+    a->topo = tool_ask_topology(a, a->ranks, a->nodes, a->place, why, sizeof why);
+    if (!a->topo)
+        tool_die(state, TOOL_FAILED, "%s", why);
+    if (!settle_nets(a))
         tool_die(state, TOOL_FAILED, "out of memory");
     a->shape.size = a->ranks = a->topo->size;
     a->shape.nodes = &a->topo->nodes;
@@ -191,11 +224,11 @@ static void settle(const struct argp_state *state, struct tool_ask *a)
 
     a->coll = tool_coll(state, a->coll_name ? a->coll_name : "");
     a->shape.coll = tt_coll_family(a->coll);
-    settle_topology(state, a);
-    tool_check_root(state, &a->shape);
     tt_config_point_out_unknown();
     if (tt_config_load(why, sizeof why))
         tool_die(state, TOOL_FAILED, "%s", why);
+    settle_topology(state, a);
+    tool_check_root(state, &a->shape);
     if (a->shape.coll == TT_COLL_barrier)
         a->bytes = 0;
     if (tool_reduces(a->coll))
@@ -244,6 +277,8 @@ int tool_explain(int argc, char **argv)
     if (a.plot)
         status = tool_explain_plot(&state, &a);
     tt_net_free(a.net);
+    tt_net_free(a.latencies);
     tt_topo_free(a.topo);
+    tt_topo_free(a.profile);
     return status;
 }

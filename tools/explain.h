@@ -14,20 +14,27 @@ struct tool_ask {
     enum tt_coll coll;
     struct tt_shape shape;
     int64_t bytes;
-    bool tens;               /* sizes are told in powers of ten, as that one was given */
+    bool tens;                /* sizes are told in powers of ten, as that one was given */
     const char *file, *place; /* of the topology: NULL where nothing was said */
     int ranks, nodes;         /* 0: as the file says */
     bool json;
-    const char *plot;    /* a file, "-", or NULL */
-    int64_t least, most; /* bytes of a plot */
+    const char *plot;        /* a file, "-", or NULL */
+    int64_t least, most;     /* bytes of a plot */
+    struct tt_topo *profile; /* TUTTI_PROFILE, of which only the speeds count; NULL: none */
     struct tt_topo *topo;
-    struct tt_net *net; /* of topo */
+    struct tt_net *net;       /* of topo */
+    struct tt_topo instant;   /* the same, where bytes take no time */
+    struct tt_net *latencies; /* of instant */
 };
 
 char *tool_ask_size(const struct tool_ask *a, char *text, size_t size, int64_t bytes);
 
 /* Has it a size at all? A barrier has none, and of some no size is known to all ranks. */
 bool tool_ask_sized(const struct tool_ask *a);
+
+/* Where so many ranks would sit; NULL with why filled. */
+struct tt_topo *tool_ask_topology(const struct tool_ask *a, int ranks, int nodes, const char *place, char *why,
+                                  size_t size);
 
 /* ---- explain_count.c: what each algorithm costs ---- */
 
@@ -38,8 +45,11 @@ struct tool_figures {
     const char *why_not; /* NULL: it is feasible */
     bool timed;          /* the model says how long it takes: */
     double seconds;
+    double latency;  /* so many of them would remain if bytes took no time */
     int64_t segment; /* bytes; 0: it has none */
-    bool planned;    /* there is a plan to count: */
+    bool tuned;      /* `tutti tune` measured it, and the rules file tells what: */
+    double measured;
+    bool planned; /* there is a plan to count: */
     int rounds;
     struct tt_totals most; /* of one rank */
 };
@@ -59,8 +69,8 @@ struct tool_change {
     const struct tt_alg *to;
 };
 
-/* The first change above a size of the ask's, up to `most` bytes, or below it, down to one element: to the element. false:
- * none. */
+/* The first change above a size of the ask's, up to `most` bytes, or below it, down to one element: to the element.
+ * false: none. */
 bool tool_change_above(const struct tool_ask *a, int64_t bytes, int64_t most, struct tool_change *change);
 bool tool_change_below(const struct tool_ask *a, int64_t bytes, struct tool_change *change);
 
@@ -72,7 +82,8 @@ struct tool_otherwise {
 enum { TOOL_MAX_OTHERWISE = 8 };
 
 /* The cases nearby in which another algorithm than chosen would run. Returns how many. */
-int tool_otherwise(const struct tool_ask *a, const struct tt_choice *chosen, struct tool_otherwise cases[TOOL_MAX_OTHERWISE]);
+int tool_otherwise(const struct tool_ask *a, const struct tt_choice *chosen,
+                   struct tool_otherwise cases[TOOL_MAX_OTHERWISE]);
 
 /* ---- telling ---- */
 
@@ -88,8 +99,8 @@ struct tool_answer {
 void tool_explain_text(const struct tool_ask *a, const struct tool_answer *answer);
 void tool_explain_json(const struct tool_ask *a, const struct tool_answer *answer);
 
-/* explain_plot.c: predicted time against size, for every candidate: a picture by gnuplot, or a chart of letters. Returns
- * an exit status. */
+/* explain_plot.c: predicted time against size, for every candidate: a picture by gnuplot, or a chart of letters.
+ * Returns an exit status. */
 int tool_explain_plot(const struct argp_state *state, const struct tool_ask *a);
 
 #endif

@@ -106,11 +106,7 @@ static bool choose_on(const struct tool_ask *a, int ranks, int nodes, const char
     struct tool_ask other = *a;
     char why[256];
 
-    other.topo = NULL;
-    if (!a->file)
-        other.topo = tt_topo_assumed(ranks);
-    else if (tt_topo_read(a->file, ranks, nodes, place, &other.topo, why, sizeof why))
-        return false;
+    other.topo = tool_ask_topology(a, ranks, nodes, place, why, sizeof why);
     other.net = other.topo ? tt_net_make(other.topo) : NULL;
     if (other.net) {
         other.shape.size = ranks;
@@ -182,7 +178,8 @@ static void try_variables(const struct tool_ask *a, struct cases *cases)
     note(cases, &choice, "without TUTTI_SEGMENT");
 }
 
-int tool_otherwise(const struct tool_ask *a, const struct tt_choice *chosen, struct tool_otherwise list[TOOL_MAX_OTHERWISE])
+int tool_otherwise(const struct tool_ask *a, const struct tt_choice *chosen,
+                   struct tool_otherwise list[TOOL_MAX_OTHERWISE])
 {
     struct cases cases = {chosen->alg, list, 0};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The plot where there is nothing but a terminal: a letter for each algorithm, capital where it is chosen. Both axes are
- * logarithmic. */
+/* The plot where there is nothing but a terminal: a letter for each algorithm, capital where it is chosen. Both axes
+ * are logarithmic. */
 #include <math.h>
 #include <string.h>
 
@@ -59,7 +59,8 @@ static void print_axis(FILE *out, const struct tool_plot *plot)
     fprintf(out, "\n%12s", "");
     for (int i = 0; i < TOOL_CHART_WIDTH; i += EVERY)
         fprintf(out, "%-*s", EVERY, tool_ask_size(plot->ask, size, sizeof size, plot->bytes[i]));
-    fprintf(out, "%s\n%10s  ", tool_ask_size(plot->ask, size, sizeof size, plot->bytes[TOOL_CHART_WIDTH - 1]), "chosen");
+    fprintf(out, "%s\n%10s  ", tool_ask_size(plot->ask, size, sizeof size, plot->bytes[TOOL_CHART_WIDTH - 1]),
+            "chosen");
     for (int i = 0; i < plot->npoints; i++)
         fputc(letter(tool_plot_curve(plot, plot->chosen[i])), out);
     fputs("\n\n", out);
@@ -93,7 +94,8 @@ void tool_plot_chart(FILE *out, const struct tool_plot *plot)
         const double part = (double)(HEIGHT - 1 - i) / (HEIGHT - 1);
         const double seconds = plot->least * pow(plot->most / plot->least, part);
 
-        fprintf(out, "%10s |%s\n", i % 4 == 3 || i == 0 ? tt_time_print(time, sizeof time, seconds) : "", chart.cells[i]);
+        fprintf(out, "%10s |%s\n", i % 4 == 3 || i == 0 ? tt_time_print(time, sizeof time, seconds) : "",
+                chart.cells[i]);
     }
     print_axis(out, plot);
     print_legend(out, plot);

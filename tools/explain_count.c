@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each algorithm costs. Rounds, messages and bytes are counted in the plans that would run, not taken from formulas.
- * Up to TOOL_ALL_RANKS ranks every rank's plan is built and set in time; beyond, that would take gigabytes, so a few
- * ranks stand for all. Times are the cost model's. */
+/* What each algorithm costs. Rounds, messages and bytes are counted in the plans that would run, not taken from
+ * formulas. Up to TOOL_ALL_RANKS ranks every rank's plan is built and set in time; beyond, that would take gigabytes,
+ * so a few ranks stand for all. Times are the cost model's; beside them is
+ * what `tutti tune` measured, if a rules file tells it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/config.h"
 #include "selector/model.h"
+#include "selector/tune.h"
 #include "tools/explain.h"
 
 static bool count_all(struct tool_figures *f, const struct tt_shape *s)
@@ -53,13 +56,49 @@ static struct tool_figures count(const struct argp_state *state, const struct tt
         s.segment = choice->alg == alg && choice->segment ? choice->segment : tt_best_segment(alg, &s, a->net);
         f.segment = s.segment * (int64_t)s.unit;
     }
-    if (f.timed)
+    if (f.timed) {
         f.seconds = tt_estimate(alg, &s, a->net).seconds;
+        f.latency = tt_estimate(alg, &s, a->latencies).seconds;
+    }
     f.planned = alg->build && !f.why_not;
     if (f.planned && !(s.size <= TOOL_ALL_RANKS ? count_all(&f, &s) : count_some(&f, &s)))
         tool_die(state, TOOL_FAILED, "cannot set out %s %s: %s", tt_coll_name(s.coll), alg->name, strerror(errno));
     return f;
 }
+
+/* ---- what was measured ---- */
+
+/* The best that a segment gave. */
+static void add_figure(struct tool_figures *f, const struct tt_point *point)
+{
+    for (int i = 0; i < point->n; i++) {
+        const struct tt_candidate *c = &point->of[i];
+
+        if (c->alg != f->alg || c->is.n == 0 || (f->tuned && f->measured <= c->is.seconds))
+            continue;
+        f->tuned = true;
+        f->measured = c->is.seconds;
+    }
+}
+
+/* Of that size, from the remarks in the rules file, if a rule of it holds for such calls: else it is of other ranks. */
+static void add_measured(const struct tool_ask *a, struct tool_figures *rows, int n)
+{
+    const struct tt_facts facts = tt_facts_of(a->coll, &a->shape, tt_topo_slowest(a->topo));
+    FILE *in = tt_rules_next(tt_config.read, NULL, &facts) ? fopen(getenv("TUTTI_RULES"), "r") : NULL;
+    struct tt_points points = {0};
+    const struct tt_point *point = NULL;
+
+    if (in && tt_figures_read(in, &points) == 0)
+        point = tt_points_find(&points, a->coll, a->bytes);
+    for (int i = 0; point && i < n; i++)
+        add_figure(&rows[i], point);
+    if (in)
+        fclose(in);
+    tt_points_free(&points);
+}
+
+/* ---- the list ---- */
 
 /* Should x come after y? Those without a time come behind those with one, and those that cannot serve it last. */
 static bool is_behind(const struct tool_figures *x, const struct tool_figures *y)
@@ -89,5 +128,6 @@ int tool_explain_rows(const struct argp_state *state, const struct tool_ask *a, 
             rows[at - 1] = row;
         }
     }
+    add_measured(a, rows, n);
     return n;
 }

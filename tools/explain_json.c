@@ -14,7 +14,10 @@ static json_t *row_of(const struct tool_figures *f, const struct tool_ask *a)
     if (f->why_not)
         json_object_set_new(row, "why_not", json_string(f->why_not));
     if (f->timed)
-        json_object_set_new(row, "predicted_seconds", json_real(f->seconds));
+        json_object_update_new(row,
+                               json_pack("{s:f, s:f}", "predicted_seconds", f->seconds, "latency_seconds", f->latency));
+    if (f->tuned)
+        json_object_set_new(row, "measured_seconds", json_real(f->measured));
     if (f->segment)
         json_object_set_new(row, "segment_bytes", json_integer(f->segment));
     if (f->planned)
@@ -29,7 +32,8 @@ static json_t *row_of(const struct tool_figures *f, const struct tool_ask *a)
 
 static json_t *change_of(bool there_is, const struct tool_change *change)
 {
-    return there_is ? json_pack("{s:I, s:s}", "bytes", (json_int_t)change->bytes, "name", change->to->name) : json_null();
+    return there_is ? json_pack("{s:I, s:s}", "bytes", (json_int_t)change->bytes, "name", change->to->name)
+                    : json_null();
 }
 
 /* The lists: algorithms, and what would change the choice. */
@@ -50,12 +54,12 @@ static void add_lists(json_t *all, const struct tool_ask *a, const struct tool_a
 
 void tool_explain_json(const struct tool_ask *a, const struct tool_answer *answer)
 {
-    json_t *all = json_pack(
-        "{s:s, s:i, s:i, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:{s:s, s:s}}", "collective", tt_coll_name(a->coll), "ranks",
-        a->shape.size, "nodes", a->shape.nodes->n, "bytes", (json_int_t)a->bytes, "count", (json_int_t)a->shape.count,
-        "root", a->shape.root, "commutes", a->shape.commutes, "reproducible", a->shape.reproducible, "speeds_measured",
-        a->topo->measured, "all_ranks_counted", a->shape.size <= TOOL_ALL_RANKS, "chosen", "name",
-        answer->choice.alg->name, "why", answer->choice.why);
+    json_t *all = json_pack("{s:s, s:i, s:i, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:{s:s, s:s}}", "collective",
+                            tt_coll_name(a->coll), "ranks", a->shape.size, "nodes", a->shape.nodes->n, "bytes",
+                            (json_int_t)a->bytes, "count", (json_int_t)a->shape.count, "root", a->shape.root,
+                            "commutes", a->shape.commutes, "reproducible", a->shape.reproducible, "speeds_measured",
+                            a->topo->measured, "all_ranks_counted", a->shape.size <= TOOL_ALL_RANKS, "chosen", "name",
+                            answer->choice.alg->name, "why", answer->choice.why);
 
     add_lists(all, a, answer);
     if (tool_reduces(a->coll))

@@ -18,7 +18,8 @@
 enum { PICTURE_POINTS = 145 };
 
 /* Of the lines; beyond them the same again, dashed. */
-static const char *const colours[] = {"#2f6fde", "#d9480f", "#2b8a3e", "#862e9c", "#0b7285", "#a67c00", "#c2255c", "#5c5f66"};
+static const char *const colours[] = {"#2f6fde", "#d9480f", "#2b8a3e", "#862e9c",
+                                      "#0b7285", "#a67c00", "#c2255c", "#5c5f66"};
 enum { NCOLOURS = sizeof colours / sizeof *colours };
 extern char **environ;
 
@@ -35,7 +36,7 @@ static void add_curve(struct tool_plot *plot, const struct tt_alg *alg)
 
         s.count = plot->bytes[i] / unit;
         *seconds = tt_estimate(alg, &s, plot->ask->net).seconds;
-        plot->least = *seconds < plot->least && *seconds > 0 ? *seconds : plot->least;
+        plot->least = *seconds<plot->least && * seconds> 0 ? *seconds : plot->least;
         plot->most = *seconds > plot->most ? *seconds : plot->most;
     }
     plot->ncurves++;
@@ -48,10 +49,11 @@ static void mark_changes(struct tool_plot *plot)
 
     do
         plot->marks[plot->nmarks++] = change;
-    while (plot->nmarks < TOOL_MAX_MARKS && tool_change_above(a, change.bytes, plot->bytes[plot->npoints - 1], &change));
+    while (plot->nmarks < TOOL_MAX_MARKS &&
+           tool_change_above(a, change.bytes, plot->bytes[plot->npoints - 1], &change));
 }
 
-static void calculate(struct tool_plot *plot, const struct tool_ask *a, int points)
+static void calculate(const struct argp_state *state, struct tool_plot *plot, const struct tool_ask *a, int points)
 {
     const int64_t unit = (int64_t)a->shape.unit;
 
@@ -66,6 +68,8 @@ static void calculate(struct tool_plot *plot, const struct tool_ask *a, int poin
     for (int i = 0; tt_algs[i] && plot->ncurves < TOOL_MAX_CURVES; i++)
         if (tt_algs[i]->cost && tt_alg_serves(tt_algs[i], a->coll) && !tt_infeasible(tt_algs[i], &a->shape))
             add_curve(plot, tt_algs[i]);
+    if (plot->ncurves == 0)
+        tool_die(state, TOOL_FAILED, "--plot: the model knows no time of any that can serve %s", tt_coll_name(a->coll));
     mark_changes(plot);
 }
 
@@ -128,7 +132,7 @@ static void write_marks(FILE *out, const struct tool_plot *plot)
         if (i > 0)
             fprintf(out, "set arrow from %lld, graph 0 to %lld, graph 1 nohead dashtype 2 linecolor '#4a5160'\n",
                     (long long)m->bytes, (long long)m->bytes);
-        fprintf(out, "set label 'from %s: %s' at %lld, graph 0.98 right rotate by 90 offset 0.9,0 textcolor '#4a5160'\n",
+        fprintf(out, "set label 'from %s: %s' at %lld, graph 0.98 right rotate by 90 offset 1,0 textcolor '#4a5160'\n",
                 tool_ask_size(plot->ask, size, sizeof size, m->bytes), m->to->name, (long long)m->bytes);
     }
 }
@@ -151,7 +155,8 @@ static void write_data(FILE *out, const struct tool_plot *plot)
 static void write_script(FILE *out, const struct tool_plot *plot)
 {
     fputs("set terminal svg noenhanced size 960,600 font 'DejaVu Sans,12' background '#ffffff'\n"
-          "set logscale xy\nset grid linecolor '#d5d9e2'\nset key outside right top\n", out);
+          "set logscale xy\nset grid linecolor '#d5d9e2'\nset key outside right top Left reverse samplen 2\n",
+          out);
     fprintf(out, "set xrange [%lld:%lld]\n", (long long)plot->bytes[0], (long long)plot->bytes[plot->npoints - 1]);
     write_title(out, plot->ask);
     write_tics(out, plot);
@@ -215,10 +220,10 @@ int tool_explain_plot(const struct argp_state *state, const struct tool_ask *a)
 
     fflush(stdout);
     if (!as_text && tool_find_command("gnuplot", gnuplot, sizeof gnuplot)) {
-        calculate(&plot, a, PICTURE_POINTS);
+        calculate(state, &plot, a, PICTURE_POINTS);
         return make_picture(state, gnuplot, &plot);
     }
-    calculate(&plot, a, TOOL_CHART_WIDTH);
+    calculate(state, &plot, a, TOOL_CHART_WIDTH);
     tool_plot_chart(a->json ? stderr : stdout, &plot);
     if (as_text)
         return TOOL_OK;

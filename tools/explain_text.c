@@ -27,17 +27,23 @@ static void print_call(const struct tool_ask *a)
         printf("  %s\n", a->topo->about);
 }
 
-static void print_figures(const struct tool_figures *f, const struct tool_ask *a, bool chosen)
+static void print_figures(const struct tool_figures *f, const struct tool_ask *a, bool chosen, bool measured)
 {
     const int64_t unit = (int64_t)a->shape.unit;
-    char time[32] = "-", sent[32], reduced[32];
+    char time[32] = "-", latency[32] = "-", sent[32], reduced[32];
 
     printf("%c %-18s ", chosen ? '*' : ' ', f->alg->name);
     if (f->why_not) {
         printf("cannot serve this: %s\n", f->why_not);
         return;
     }
-    printf("%8s ", f->timed ? tt_time_print(time, sizeof time, f->seconds) : time);
+    if (f->timed) {
+        tt_time_print(time, sizeof time, f->seconds);
+        snprintf(latency, sizeof latency, "%.0f %%", f->seconds > 0 ? 100 * f->latency / f->seconds : 0);
+    }
+    printf("%8s %7s ", time, latency);
+    if (measured)
+        printf("%8s ", f->tuned ? tt_time_print(time, sizeof time, f->measured) : "-");
     if (!f->planned)
         printf("%6s %8s %10s %11s  %s\n", "-", "-", "-", "-", f->alg->summary);
     else
@@ -49,10 +55,16 @@ static void print_figures(const struct tool_figures *f, const struct tool_ask *a
 
 static void print_table(const struct tool_ask *a, const struct tool_answer *answer)
 {
-    printf("\n  %-18s %8s %6s %8s %10s %11s\n", "", "expected", "", "messages", "bytes", "bytes");
-    printf("  %-18s %8s %6s %8s %10s %11s\n", "algorithm", "time", "rounds", "per rank", "sent", "reduced");
+    bool measured = false;
+
     for (int i = 0; i < answer->nrows; i++)
-        print_figures(&answer->rows[i], a, answer->rows[i].alg == answer->choice.alg);
+        measured |= answer->rows[i].tuned;
+    printf("\n  %-18s %8s %7s %s%6s %8s %10s %11s\n", "", "expected", "of it", measured ? "measured " : "", "",
+           "messages", "bytes", "bytes");
+    printf("  %-18s %8s %7s %s%6s %8s %10s %11s\n", "algorithm", "time", "latency", measured ? "    time " : "",
+           "rounds", "per rank", "sent", "reduced");
+    for (int i = 0; i < answer->nrows; i++)
+        print_figures(&answer->rows[i], a, answer->rows[i].alg == answer->choice.alg, measured);
 }
 
 static void print_changes(const struct tool_ask *a, const struct tool_answer *answer)
@@ -87,6 +99,8 @@ void tool_explain_text(const struct tool_ask *a, const struct tool_answer *answe
     print_changes(a, answer);
     printf("Times are the cost model's, by speeds %s; other figures are those of the busiest rank.\n",
            a->topo->measured ? "measured" : "assumed");
+    if (tt_coll_lengths_local(a->shape.coll))
+        puts("No rank knows the others' lengths, so the choice is made, and times are told, as if nothing were sent.");
     if (a->shape.size > TOOL_ALL_RANKS)
         puts("With so many ranks, a few stand for all: rounds are those of the longest part among them.");
 }

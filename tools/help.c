@@ -84,6 +84,8 @@ static void teach(enum tt_coll coll)
     if (shown)
         printf("  tutti draw %s %s -n 4\n", name, shown->name);
     printf("  tutti explain %s -n 8%s\n", name, coll == TT_COLL_barrier ? "" : " --bytes 64K");
+    if (coll != TT_COLL_barrier && !tt_coll_lengths_local(coll))
+        printf("  tutti explain %s --topo h100x8 --plot -\n", name);
     if (shown)
         printf("  %s=%s tutti run --explain -- mpiexec -n 4 ./app\n", tt_config_pin_name(coll, pin, sizeof pin), shown->name);
 }

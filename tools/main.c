@@ -46,6 +46,8 @@ void tool_print_help(FILE *out)
           "  tutti draw allreduce ring -n 4              see how it works\n"
           "  tutti explain allreduce -n 8 --bytes 64M    see what it costs, and what else there is\n"
           "  mpiexec -n 4 tutti topo                     see where ranks sit, and what is wrong with it\n"
+          "  tutti cost allreduce ring -n 8 --bytes 1GB --alpha 5us --bandwidth 50GB/s\n"
+          "                                              the arithmetic of it, line by line\n"
           "  tutti run -- mpiexec -n 4 ./app             run your program with it\n"
           "  tutti run --sim-gpus 4 --explain -- mpiexec -n 4 ./app\n"
           "                                              the same without a GPU, saying which algorithm ran and why\n\n"

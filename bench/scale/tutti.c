@@ -193,6 +193,8 @@ struct part play_part(const struct play *p, const struct tt_alg *alg, int64_t se
         estimate = tt_estimate(part.alg, &part.shape, p->net);
         part.expected = estimate.seconds;
         part.shape.segment = estimate.segment;
+    } else if (part.shape.segment == 0) {
+        part.shape.segment = (128 << 10) / 4; /* what the selector takes where it knows no better */
     }
     part.plan = tt_plan_build(part.alg, &part.shape, p->rank);
     if (!part.plan) {

@@ -789,6 +789,77 @@ static void try_handlers(void)
     MPI_Comm_free(&all);
 }
 
+/* ---- a rank without memory ---- */
+
+static __thread bool starved; /* of the next block */
+
+void *__libc_calloc(size_t n, size_t size);
+
+/* The program's own, which takes the place of the C library's for all. */
+__attribute__((visibility("default"))) void *calloc(size_t n, size_t size)
+{
+    if (!starved)
+        return __libc_calloc(n, size);
+    starved = false;
+    return NULL;
+}
+
+static bool sum_is_right(MPI_Comm comm)
+{
+    int one = 1, sum = 0;
+
+    return test_success(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm)) &&
+           test_check(sum == test_size, "the sum is %d", sum);
+}
+
+#if MPI_VERSION >= 4
+/* Nor for what a persistent call means: it is told so, and does not leave to the MPI below what the others do not. */
+static void try_no_memory_for_persistent(MPI_Comm comm)
+{
+    const int counts[MAX_RANKS] = {1, 1};
+    int from[MAX_RANKS] = {1, 2}, to = 0, error;
+    MPI_Request request = MPI_REQUEST_NULL;
+
+    test_now("a persistent call, one rank being out of memory");
+    sum_is_right(comm);
+    starved = test_rank == 1;
+    error = MPI_Reduce_scatter_init(from, &to, counts, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
+    test_check(!starved, "nobody asked for memory");
+    if (test_rank != 1)
+        test_success(error);
+    else
+        check_says(error, "out of host memory");
+    if (error == MPI_SUCCESS)
+        test_success(MPI_Request_free(&request));
+    sum_is_right(comm);
+}
+#else
+static void try_no_memory_for_persistent(MPI_Comm comm)
+{
+    (void)comm;
+}
+#endif
+
+/* One rank has no memory for a communicator's state at its first call: then none of them makes one, every rank is told,
+ * and the next call finds them all alike. */
+static void try_no_memory(void)
+{
+    int one = 1, sum = 0, error;
+    MPI_Comm comm;
+
+    test_now("the first call on a communicator, one rank being out of memory");
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    starved = test_rank == 1;
+    error = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+    test_check(!starved, "nobody asked for memory");
+    check_says(error, "out of host memory");
+    sum_is_right(comm);
+    sum_is_right(comm);
+    try_no_memory_for_persistent(comm);
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv)
 {
     const int one = 1;
@@ -823,6 +894,7 @@ int main(int argc, char **argv)
     try_all_uneven();
     try_aliases();
     try_handlers();
+    try_no_memory();
     try_sound();
     PMPI_Type_free(&two_ints);
     PMPI_Type_free(&uncommitted);

@@ -245,11 +245,9 @@ run_topology()
  "place": "round-robin", "speeds": {"gpu": {"alpha": "2us", "bandwidth": "400GB/s"}, "link": {"alpha": "3us", "bandwidth":
  "100GB/s"}, "host": {"alpha": "1us", "bandwidth": "8GB/s"}, "nic": {"alpha": "3us", "bandwidth": "12GB/s"}}}
 EOT
-    export TUTTI_TOPO="$output.json" TUTTI_LOG=debug
+    export TUTTI_TOPO="$output.json"
     launch 4 "" topology told
     [ $status -eq 0 ] || fail "topology told: exit status $status"
-    says "topology of 4 ranks on 2 nodes, 2 of them with NVLink, as TUTTI_TOPO says, .* 0.0.0.0 1.0.0.0 0.1.1.0 1.1.1.0\$"
-    unset TUTTI_LOG
     topo 4
     says "^4 ranks on 2 nodes, as TUTTI_TOPO=.* says"
     says "node 1: ranks 1,3"
@@ -314,6 +312,30 @@ settings_of_rules()
     rm -r "$rules"
 }
 
+# On a machine where only alpha counts a ring of 12 takes 11 times as long as sending to all at once.
+settings_of_explain()
+{
+    cat >"$output.json" <<'EOT'
+{"about": "alpha", "nodes": [{"count": 1, "sockets": 1, "cores": 12, "gpus": 0, "nics": 1, "ranks": 12}],
+ "speeds": {"host": {"alpha": "1us", "bandwidth": "1TB/s"}, "nic": {"alpha": "1us", "bandwidth": "1TB/s"}}}
+EOT
+    export TUTTI_TOPO="$output.json" TUTTI_ALLGATHER=ring TUTTI_EXPLAIN=all
+    launch 12 "" nocuda
+    [ $status -eq 0 ] || fail "a slow pin: exit status $status"
+    says "warning: MPI_Allgather on 12 ranks: ring (TUTTI_ALLGATHER; slow: the model expects 11 times what direct takes)"
+    [ "$(grep -c 'warning: .*slow:' "$output")" -eq 1 ] || { cat "$output"; fail "a slow pin must be warned of once"; }
+    says "^tutti: MPI_Allgather, 8 B a block, 12 ranks: ring (TUTTI_ALLGATHER; slow: "
+    says "^tutti:   ring is expected to take 11 us"
+    says "^tutti:   direct is expected to take 1 us"
+    says "^tutti:   two_level cannot serve this: it needs several nodes"
+    says "^tutti:   native could serve it"
+    unset TUTTI_ALLGATHER TUTTI_EXPLAIN
+    launch 12 "" nocuda
+    ! grep -q "slow:" "$output" || { cat "$output"; fail "nobody pinned anything"; }
+    unset TUTTI_TOPO
+    rm -f "$output.json"
+}
+
 run_settings()
 {
     echo "settings: errors at MPI_Init, not hangs later"
@@ -331,6 +353,7 @@ run_settings()
     says "TUTTI_ALLREDUCE must be equal on all ranks"
     refuses "TUTTI_ALLREDUCE=tree:0-4K;ring:2K-3K" "pin 2 can never be reached"
     settings_of_rules
+    settings_of_explain
     export TUTTI=off
     launch 2 "" nocuda
     unset TUTTI
@@ -381,6 +404,66 @@ fortran_names()
     rm -f "$output.theirs" "$output.ours"
 }
 
+# tune RANKS [ARGUMENT...]
+tune()
+{
+    ranks=$1
+    shift
+    timeout -k 5 120 "$MPIEXEC" $oversubscribe -n "$ranks" "$BUILD/tutti" tune "$@" >"$output" 2>&1
+    status=$?
+}
+
+# A machine is tuned for a few seconds; what is written is read, followed, judged, and gone on with.
+run_tune()
+{
+    echo "tune: rules and a profile that are read and followed"
+    dir=$(mktemp -d)
+    TUTTI_SIM_GPUS=0
+    tune 2 allreduce barrier --budget 3s --min 8 --max 4K -o "$dir"
+    [ $status -eq 0 ] || { cat "$output"; fail "tune: exit status $status"; }
+    "$BUILD/tutti" rules "$dir/tutti.rules" >"$output" 2>&1 || { cat "$output"; fail "tune: its rules are refused"; }
+    "$BUILD/tutti" topo "$dir/tutti.profile.json" >"$output" 2>&1 || { cat "$output"; fail "tune: its profile is refused"; }
+    says "measured"
+    grep -q '^#: allreduce 8 native [0-9.]* us +- [0-9.]* us, [0-9]* times$' "$dir/tutti.rules" || fail "no figure of native"
+    grep -q '^barrier ranks 2 nodes 1 ranks_per_node 2 -> ' "$dir/tutti.rules" || fail "no rule for barrier"
+    tuned_is_followed
+    tune 2 --regret "$dir/tutti.rules" barrier --budget 1s
+    says "^barrier .*($dir/tutti.rules:[0-9]*)"
+    says "^1 sizes: slower than native"
+    tuning_goes_on
+    TUTTI_SIM_GPUS=2
+    tune 2 bcast --memory device --budget 5s --max 64 -o "$dir/gpu.rules"
+    says "of a SIMULATED device"
+    grep -q "SIMULATED: these are no figures of a GPU" "$dir/gpu.rules" || fail "the head of rules must say that the device is simulated"
+    rm -rf "$dir"
+}
+
+tuned_is_followed()
+{
+    export TUTTI_RULES="$dir/tutti.rules" TUTTI_PROFILE="$dir/tutti.profile.json" TUTTI_EXPLAIN=1 TUTTI_LOG=debug
+    launch 2 "" nocuda
+    unset TUTTI_RULES TUTTI_PROFILE TUTTI_EXPLAIN TUTTI_LOG
+    [ $status -eq 0 ] || { head -40 "$output"; fail "a program with tuned rules: exit status $status"; }
+    says "MPI_Allreduce.*($dir/tutti.rules:[0-9]*"
+    says "topology of 2 ranks .* speeds measured"
+    export TUTTI_PROFILE="$dir/tutti.rules"
+    launch 2 "" nocuda
+    unset TUTTI_PROFILE
+    [ $status -ne 0 ] || fail "a profile that is none must be refused"
+}
+
+# Out of budget at once, then again: from the journal, of which nothing is left when all is done.
+tuning_goes_on()
+{
+    tune 2 reduce --budget 1us --max 64 -o "$dir/on.rules"
+    says "not all was measured"
+    known=$(grep -c '^#\.' "$dir/on.journal")
+    tune 2 reduce --budget 6s --max 64 -o "$dir/on.rules"
+    [ "$known" -eq 0 ] || says "$known sizes are known from"
+    [ ! -e "$dir/on.journal" ] || fail "a journal is left of what was done"
+    [ "$(grep -c '^#: reduce .* native' "$dir/on.rules")" -ge 3 ] || fail "sizes are missing after going on"
+}
+
 # The library may be preloaded into anything.
 run_harmless()
 {
@@ -393,7 +476,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings topology nocuda ends fortran errors faults costs decisions reproducible user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings tune topology nocuda ends fortran errors faults costs decisions reproducible user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours collectives}; do
     "run_$name"
 done

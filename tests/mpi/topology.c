@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The topology that Tutti makes of a communicator, as its line at TUTTI_LOG=debug tells it: of all ranks, of parts of
- * them and of ranks in another order, found on the simulated device, or told by TUTTI_TOPO; but for MPI_COMM_WORLD,
- * whose topology is made in MPI_Init, when a program has no GPU yet. topology MODE [GPUS]: "linked" or "apart", what the
- * GPUs are expected to be to each other; or "told", as two nodes of two GPUs each, ranks dealt out in turn, which is
- * what the file that run.sh wrote says. GPUS: on the node, of which each rank sees one only, that of its number. */
+ * them and of ranks in another order, found on the simulated device, or told by TUTTI_TOPO. That of MPI_COMM_WORLD is no
+ * other's: it is made by the first collective, since in MPI_Init a program has no GPU yet. topology MODE [GPUS]:
+ * "linked" or "apart", what the GPUs are expected to be to each other; or "told", as two nodes of two GPUs each, ranks
+ * dealt out in turn, which is what the file that run.sh wrote says. GPUS: on the node, of which each rank sees one only,
+ * that of its number. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -174,6 +175,7 @@ int main(int argc, char **argv)
     gpus = argc > 2 ? atoi(argv[2]) : 0;
     test_begin(&argc, &argv, 60);
     test_set("TUTTI_LOG", "debug");
+    check_comm(MPI_COMM_WORLD, "the world");
     check_split(0, test_rank, "all");
     check_split(0, -test_rank, "the other way round");
     check_split(test_rank % 2, test_rank, "every other");

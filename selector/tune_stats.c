@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Medians, because a few measurements are always spoilt by somebody else, and notches about them: 1.57 times the
+ * distance between the quartiles over the root of n (McGill, Tukey and Larsen, 1978): it supposes no distribution in
+ * the tails, where the spoilt ones are. Of fewer than three nothing is known, so that they are taken for as bad as can
+ * be. */
+#include "selector/tune.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of sorted samples, between two of them in proportion. */
+static double quantile(const double *sorted, int n, double q)
+{
+    const double at = q * (n - 1);
+    const int below = (int)at;
+
+    return below + 1 < n ? sorted[below] + (at - below) * (sorted[below + 1] - sorted[below]) : sorted[n - 1];
+}
+
+struct tt_figure tt_figure_of(double *samples, int n)
+{
+    struct tt_figure f = {.n = n};
+
+    if (n == 0)
+        return f;
+    qsort(samples, (size_t)n, sizeof *samples, by_value);
+    f.seconds = quantile(samples, n, 0.5);
+    f.noise = n < 3 ? f.seconds : 1.57 * (quantile(samples, n, 0.75) - quantile(samples, n, 0.25)) / sqrt(n);
+    return f;
+}
+
+bool tt_figure_below(const struct tt_figure *a, const struct tt_figure *b)
+{
+    return a->seconds + a->noise < b->seconds - b->noise;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A program of one's own would use the CUDA runtime; this one must run where there is none, so it asks the driver,
+ * which it opens at run time, for what a runtime would ask: the primary context of a GPU. */
+#include "tools/mpi_memory.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/cuda_abi.h"
+#include "cuda/dev.h"
+
+/* What is asked of the driver: E(name here, its symbol, parameters). */
+#define ENTRIES(E)                                                                                                     \
+    E(get_device, cuDeviceGet, (CUdevice * device, int ordinal))                                                       \
+    E(retain, cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                                        \
+    E(set_current, cuCtxSetCurrent, (CUcontext context))                                                               \
+    E(take, cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes))                                                      \
+    E(give, cuMemFree_v2, (CUdeviceptr address))                                                                       \
+    E(clear, cuMemsetD8_v2, (CUdeviceptr address, unsigned char value, size_t bytes))                                  \
+    E(copy, cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes))                                         \
+    E(synchronize, cuCtxSynchronize, (void))
+
+static struct {
+#define E(name, symbol, params) CUresult(*name) params;
+    ENTRIES(E)
+#undef E
+} driver;
+
+static const char *find_entries(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+
+    if (!library)
+        return "libcuda.so.1";
+#define E(name, symbol, params)                                                                                        \
+    *(void **)&driver.name = dlsym(library, #symbol);                                                                  \
+    if (!driver.name)                                                                                                  \
+        return #symbol;
+    ENTRIES(E)
+#undef E
+    return NULL;
+}
+
+static int open_device(struct tool_memory *m, int turn, char *why, size_t size)
+{
+    const struct tt_driver_info info = tt_driver_look();
+    const char *lacks = info.devices > 0 ? find_entries() : NULL;
+    CUcontext context;
+    CUdevice device;
+
+    if (info.devices == 0 || lacks) {
+        snprintf(why, size, "no GPU memory: %s%s", lacks ? lacks : "there is no GPU", lacks ? " is not there" : "");
+        return -1;
+    }
+    m->simulated = info.simulated;
+    m->words = info.simulated ? "SIMULATED device memory" : "device memory";
+    if (driver.get_device(&device, turn % info.devices) || driver.retain(&context, device) ||
+        driver.set_current(context)) {
+        snprintf(why, size, "no GPU memory: GPU %d gives no context", turn % info.devices);
+        return -1;
+    }
+    return 0;
+}
+
+int tool_memory_open(struct tool_memory *m, bool device, int turn, char *why, size_t size)
+{
+    *m = (struct tool_memory){.device = device, .words = "host memory"};
+    return device ? open_device(m, turn, why, size) : 0;
+}
+
+void *tool_memory_take(const struct tool_memory *m, size_t bytes)
+{
+    CUdeviceptr address;
+
+    if (!m->device)
+        return calloc(1, bytes);
+    if (driver.take(&address, bytes))
+        return NULL;
+    if (driver.clear(address, 0, bytes) || driver.synchronize()) {
+        driver.give(address);
+        return NULL;
+    }
+    return (void *)(uintptr_t)address;
+}
+
+void tool_memory_give(const struct tool_memory *m, void *block)
+{
+    if (!m->device)
+        free(block);
+    else if (block)
+        driver.give((CUdeviceptr)(uintptr_t)block);
+}
+
+int tool_memory_copy(const struct tool_memory *m, void *to, const void *from, size_t bytes)
+{
+    if (m->device)
+        return driver.copy((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, bytes) || driver.synchronize() ? -1
+                                                                                                                    : 0;
+    memcpy(to, from, bytes);
+    return 0;
+}

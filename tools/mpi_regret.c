@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tutti tune --regret: are rules kept to their promise? For every size that they were made from, what they choose is
+ * measured as programs get it, with the rules in force and no pin, in turn with the MPI below and with every algorithm
+ * of ours; the regret is how much longer it takes than the best of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/plan.h"
+#include "coll/sizes.h"
+#include "coll/tutti.h"
+#include "selector/select.h"
+#include "tools/mpi_tune.h"
+#include "tools/tools.h"
+
+static const double most_over_native = 1.05, most_mean = 1.05, most_worst = 1.20;
+
+struct verdict {
+    int n, over; /* sizes; of these, slower than native by more than is promised, and than noise */
+    double sum, worst;
+};
+
+/* ---- what is compared ---- */
+
+/* What is chosen stands in for the candidate that it is, by the same decision that the library makes: no plan is
+ * compared with itself. */
+static void stand_in(const struct tool_session *s, const struct tt_rules *rules, struct tt_point *point)
+{
+    const int unit = tt_tune_unit(point->coll);
+    const struct tt_shape shape = {.coll = tt_coll_family(point->coll),
+                                   .size = s->tuning.size,
+                                   .commutes = true,
+                                   .reproducible = s->tuning.reproducible,
+                                   .count = point->bytes / unit,
+                                   .unit = (size_t)unit,
+                                   .nodes = s->tuning.nodes};
+    const struct tt_orders orders = {.rules = rules, .net = s->net, .level = tt_topo_slowest(s->topo)};
+    const struct tt_choice choice = tt_select(point->coll, &shape, &orders, NULL, false);
+    const int64_t segment = choice.alg->segmented ? choice.segment * unit : 0;
+
+    for (int i = 0; i < point->n; i++)
+        if (point->of[i].alg == choice.alg && point->of[i].segment == segment) {
+            point->of[i].alg = NULL;
+            point->of[i].segment = 0;
+            return;
+        }
+    point->n -= point->n == TT_MOST_CANDIDATES;
+    point->of[point->n++] = (struct tt_candidate){0};
+}
+
+/* ---- the table ---- */
+
+static void print_line(const struct tt_point *point, const char *choice, struct verdict *v)
+{
+    const struct tt_candidate *chosen = tt_point_find(point, NULL, 0), *best = tt_point_best(point),
+                              *native = tt_point_native(point) ? tt_point_native(point) : chosen;
+    const double over = chosen->is.seconds / native->is.seconds, regret = chosen->is.seconds / best->is.seconds;
+    const bool broken = over > most_over_native && tt_figure_below(&native->is, &chosen->is);
+    char bytes[32];
+
+    v->n++;
+    v->sum += regret;
+    v->worst = regret > v->worst ? regret : v->worst;
+    v->over += broken;
+    printf("%-14s %10s  %10.2f %8.2f %10.2f %7.3f%s  %-18s %10.2f %7.3f  %s\n", tt_coll_name(point->coll),
+           tt_size_print(bytes, sizeof bytes, point->bytes), chosen->is.seconds * 1e6, chosen->is.noise * 1e6,
+           native->is.seconds * 1e6, over, broken ? "!" : " ", best->alg ? best->alg->name : "the chosen",
+           best->is.seconds * 1e6, regret, choice);
+    fflush(stdout);
+}
+
+static int print_verdict(const struct verdict *v)
+{
+    const double mean = v->n ? v->sum / v->n : 0;
+    const bool good = v->n && !v->over && mean <= most_mean && v->worst <= most_worst;
+
+    printf("%d sizes: slower than native by more than 5 %% and noise at %d; regret: mean %.3f (goal %.2f), worst %.3f "
+           "(goal %.2f)\n",
+           v->n, v->over, mean, most_mean, v->worst, most_worst);
+    return good ? TOOL_OK : TOOL_FAILED;
+}
+
+/* ---- all sizes ---- */
+
+static bool judge(struct tool_session *s, const struct tt_rules *rules, const struct tt_point *of, double until,
+                  struct verdict *v)
+{
+    struct tt_point point;
+    const char *choice;
+
+    tt_tune_candidates(&s->tuning, of->coll, of->bytes, &point);
+    stand_in(s, rules, &point);
+    if (!tt_tune_point(&s->bench->is, &point, until) ||
+        s->bench->is.measure(&s->bench->is, &point, tt_point_find(&point, NULL, 0), 1) < 0)
+        return false;
+    choice = tutti_choice(MPI_COMM_WORLD, tt_coll_name(of->coll));
+    print_line(&point, choice ? choice : "?", v);
+    return true;
+}
+
+static void keep_asked(struct tool_session *s)
+{
+    struct tt_points *points = &s->points;
+    int n = 0;
+
+    for (int i = 0; i < points->n; i++)
+        if (s->tuning.colls >> points->at[i].coll & 1)
+            points->at[n++] = points->at[i];
+    points->n = n;
+    tt_points_sort(points);
+}
+
+static int read_all(struct tool_session *s, struct tt_rules **rules)
+{
+    FILE *in = fopen(s->a->regret, "r");
+    char why[2048] = "out of memory";
+
+    *rules = in ? tt_rules_read(s->a->regret, why, sizeof why) : NULL;
+    if (!*rules || tt_figures_read(in, &s->points)) {
+        fprintf(stderr, "tutti tune: %s\n", in ? why : s->a->regret);
+        return -1;
+    }
+    fclose(in);
+    keep_asked(s);
+    if (!s->points.n)
+        fprintf(stderr, "tutti tune: %s has no figures of these collectives: which sizes it is about is not known\n",
+                s->a->regret);
+    return s->points.n ? 0 : -1;
+}
+
+int tool_judge_rules(struct tool_session *s)
+{
+    struct tt_rules *rules;
+    struct verdict v = {0};
+    bool going = read_all(s, &rules) == 0 && tool_session_price(s) == 0;
+
+    if (!going)
+        return TOOL_FAILED;
+    s->tuning.judge = true;
+    printf("# %s; medians in us; +-: as noise is counted there; ! breaks the promise\n", s->where);
+    printf("%-14s %10s  %10s %8s %10s %7s   %-18s %10s %7s  %s\n", "collective", "size", "chosen us", "+-", "native us",
+           "ratio", "best", "us", "regret", "chosen");
+    for (int i = 0; i < s->points.n && going; i++) {
+        const double now = s->bench->is.now(&s->bench->is);
+
+        going = judge(s, rules, &s->points.at[i], now + (s->a->budget - now) / (s->points.n - i), &v);
+    }
+    tt_rules_free(rules);
+    return print_verdict(&v);
+}
