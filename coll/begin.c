@@ -322,11 +322,16 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
     struct tt_memo *memo = memo_of(c, comm);
     enum tt_begun begun;
 
-    if (!memo)
-        return refuse(task, error, TT_TASK_FAILED, "out of host memory");
-    begun = begin(memo, c, comm, flavour, keep, task, error);
-    if (begun != TT_BEGUN)
+    if (comm->lost)
+        return refuse(task, error, TT_TASK_FAILED, "this rank failed before it could take part in an earlier call on "
+                                                   "this communicator, so it is behind the others for good");
+    begun = memo ? begin(memo, c, comm, flavour, keep, task, error)
+                 : refuse(task, error, TT_TASK_FAILED, "out of host memory");
+    if (memo && begun != TT_BEGUN)
         tt_job_end(&memo->job);
+    /* the others are in that call, by now or soon: were this rank to meet them with its next one, both would be told
+     * of success and have what is not theirs */
+    comm->lost |= begun == TT_REFUSED && *error == TT_TASK_FAILED && comm->size > 1;
     return begun;
 }
 

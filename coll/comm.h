@@ -27,6 +27,7 @@ struct tt_comm {
     int peers;          /* with how many ranks a collective deals: size, or of an intercommunicator's remote group */
     enum tt_stage stage;
     bool usable;        /* own algorithms may run */
+    bool lost;          /* this rank stayed away from a call that the others are in */
     bool freed;         /* by the user: the handle means nothing any more */
     atomic_int holders; /* the user's communicator, and all that is under way on it */
     unsigned sequence;  /* of calls carried out by plans */

@@ -182,14 +182,17 @@ void tt_config_point_out_unknown(void)
                    *e);
 }
 
+/* TUTTI, the first row, turns everything off, what is wrong with the others included. */
 static int load(struct tt_config *config, char *why, size_t size)
 {
     for (int i = 0; i < NROWS; i++) {
-        const char *value = setting(rows[i].name);
+        const char *value = i == 0 || config->enabled ? setting(rows[i].name) : NULL;
 
         if (row_parse(&rows[i], value ? value : rows[i].def, (int64_t *)((char *)config + rows[i].offset), why, size))
             return -1;
     }
+    if (!config->enabled)
+        return 0;
     for (int c = 0; c < TT_NCOLLS; c++)
         if (pin_load(config, (enum tt_coll)c, why, size))
             return -1;

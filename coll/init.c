@@ -145,7 +145,8 @@ static int start(int provided)
     await_finalize();
     if (!tt_config.enabled)
         return MPI_SUCCESS;
-    if (tt_topology_open(config_why, sizeof config_why))
+    config_error = tt_topology_open(config_why, sizeof config_why);
+    if (!settings_are_sound(rank, size))
         return refuse(config_why);
     if (tt_node_is_crowded())
         tt_polls_before_yield = 0; /* who waits must let others run at once */

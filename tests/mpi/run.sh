@@ -354,9 +354,9 @@ run_settings()
     refuses "TUTTI_ALLREDUCE=tree:0-4K;ring:2K-3K" "pin 2 can never be reached"
     settings_of_rules
     settings_of_explain
-    export TUTTI=off
+    export TUTTI=off TUTTI_ALLREDUCE=rnig TUTTI_RULES=/none/such
     launch 2 "" nocuda
-    unset TUTTI
+    unset TUTTI TUTTI_ALLREDUCE TUTTI_RULES
     [ $status -eq 0 ] || fail "TUTTI=off: exit status $status"
 }
 
