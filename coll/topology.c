@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Found anew for each communicator, because a program may start CUDA long after MPI_Init: one small allgather when its
  * private communicator is made. hwloc is asked once, and again only if the GPU has changed; where there is one node and
- * no GPU, there is nothing to ask it. NVML is not even loaded, but where a rank that shares its node sees one GPU only. */
+ * no GPU, there is nothing to ask it. NVML is not even loaded, but where a rank that shares its node sees one GPU. */
 #include "coll/topology.h"
 
 #include <dlfcn.h>

@@ -74,8 +74,8 @@ static bool look(const struct nvml *n, const unsigned char uuid[16], struct tt_n
     char name[41];
 
     write_uuid(name, uuid);
-    if (n->nvmlDeviceGetHandleByUUID(name, &gpu) != NVML_SUCCESS ||
-        n->nvmlDeviceGetIndex(gpu, &ours) != NVML_SUCCESS || n->nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS)
+    if (n->nvmlDeviceGetHandleByUUID(name, &gpu) != NVML_SUCCESS || n->nvmlDeviceGetIndex(gpu, &ours) != NVML_SUCCESS ||
+        n->nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS)
         return false;
     seen->links = has_links(n, gpu);
     for (unsigned i = 0; i < count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NVML as far as Tutti speaks it, declared as cuda_abi.h declares the driver: never include NVIDIA's nvml.h beside it. */
+/* NVML as far as Tutti speaks it, declared as cuda_abi.h has the driver; never include NVIDIA's nvml.h beside it. */
 #ifndef TT_NVML_ABI_H
 #define TT_NVML_ABI_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The topology that Tutti makes of a communicator, as its line at TUTTI_LOG=debug tells it: of all ranks, of parts of
- * them and of ranks in another order, found on the simulated device, or told by TUTTI_TOPO. That of MPI_COMM_WORLD is no
- * other's: it is made by the first collective, since in MPI_Init a program has no GPU yet. topology MODE [GPUS]:
+ * them and of ranks in another order, found on the simulated device, or told by TUTTI_TOPO. That of MPI_COMM_WORLD is
+ * no other's: it is made by the first collective, since in MPI_Init a program has no GPU yet. topology MODE [GPUS]:
  * "linked" or "apart", what the GPUs are expected to be to each other; or "told", as two nodes of two GPUs each, ranks
- * dealt out in turn, which is what the file that run.sh wrote says. GPUS: on the node, of which each rank sees one only,
- * that of its number. */
+ * dealt out in turn, which is what the file that run.sh wrote says. GPUS: on the node, of which each rank sees one
+ * only, that of its number. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -149,7 +149,7 @@ static void check_comm(MPI_Comm comm, const char *name)
     test_check(linked == (strcmp(mode, "apart") ? expected : 0), "NVLink on %d nodes, expected %s", linked, mode);
 }
 
-/* NVML must have been asked where CUDA shows one GPU of several, and must not even have been loaded where it shows all. */
+/* NVML must have been asked where CUDA shows one GPU of several, and must not have been loaded where it shows all. */
 static void check_nvml(void)
 {
     void *nvml = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_NOLOAD);
