@@ -113,16 +113,19 @@ int tt_allgather_two_level(struct tt_plan *p, const struct tt_shape *s)
 double tt_allgather_two_level_cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, tt_longest(s), TT_MAX_LANES);
-    const int here = net->within->size, nodes = net->across->size, rails = net->rails;
+    const int here = net->within->size, segments = pipe.lanes * pipe.segments;
     const double n = tt_block_bytes(s), blocks = (double)(net->size - here) / here; /* that a rank hands on */
-    const double most = (double)(net->size - rails) / rails / (nodes - 1);          /* collected by one rank, of a node's */
-    struct tt_stages w = {.launches = 1, .local = n * net->copy};
+    struct tt_stages own = {0}, w = {0};
 
-    tt_add_across(&w, net, most * n, 1);
-    tt_add_within(&w, net, blocks * n, here, 1);
-    w.within *= net->size / (blocks * here); /* their own blocks go at the same time as those across */
-    w.messages += (blocks - 1) * (here - 1) + here - 1;
-    return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
+    tt_add_within(&own, net, n, here, here - 1, 1); /* at the same time as across */
+    tt_add_across(&w, net, tt_most_across(net) * n / (net->across->size - 1), 1);
+    w.all = tt_larger(w.all, own.within);
+    tt_add_within(&w, net, blocks * n, here, blocks * (here - 1), 1);
+    w.within += own.within;
+    w.messages += own.messages;
+    return n > 0 ? tt_larger(tt_pipeline_cost(net, &pipe, w),
+                             segments * tt_copies(net, n / segments) + net->within->all.near.alpha)
+                 : 0;
 }
 
 TT_ALGORITHM(allgather, two_level,

@@ -107,7 +107,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     struct tt_stages w = {.launches = here - 1 + nodes - 1,
                           .local = ((here - 1) * slice + (nodes - 1) * piece) * net->gamma};
 
-    tt_add_within(&w, net, slice, net->rails, 2);
+    tt_add_within(&w, net, slice, net->rails, net->rails, 2);
     tt_add_across(&w, net, piece, 2);
     return s->count > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }

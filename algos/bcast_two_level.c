@@ -140,18 +140,9 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
-    const int nodes = net->across->size;
-    const double n = tt_bytes(s, s->count), slice = n / net->rails, root = n * net->within->alone.near.beta;
-    struct tt_stages w = {0};
+    const double n = tt_bytes(s, s->count);
 
-    tt_add_within(&w, net, slice, net->rails, 2);
-    tt_add_across(&w, net, slice / (nodes - 1), 1);
-    w.within = tt_larger(root, w.within / 2);
-    w.all += root - w.within;
-    if (nodes > 2)
-        tt_add_across(&w, net, slice / (nodes - 1), (nodes - 2.0) / (nodes - 1));
-    w.across = slice / (nodes - 1) * net->across->all.far.beta;
-    return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
+    return n > 0 ? tt_pipeline_cost(net, &pipe, tt_rooted_stages(net, &pipe, n, net->across->size - 1)) : 0;
 }
 
 TT_ALGORITHM(bcast, two_level,

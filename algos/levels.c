@@ -262,12 +262,12 @@ static void add_stages(struct tt_stages *w, const struct tt_net *net, double alp
     w->messages += stages * messages;
 }
 
-void tt_add_within(struct tt_stages *w, const struct tt_net *net, double n, int owners, double stages)
+void tt_add_within(struct tt_stages *w, const struct tt_net *net, double n, int owners, double messages, double stages)
 {
     const double busy = busy_within(net, n, owners);
 
     if (net->within->size > 1 && stages > 0)
-        add_stages(w, net, net->within->all.near.alpha, busy, owners, stages);
+        add_stages(w, net, net->within->all.near.alpha, busy, messages, stages);
     w->within += stages * busy;
 }
 
@@ -278,6 +278,30 @@ void tt_add_across(struct tt_stages *w, const struct tt_net *net, double n, doub
     if (stages > 0)
         add_stages(w, net, net->across->all.far.alpha, busy, net->across->size - 1, stages);
     w->across += stages * busy;
+}
+
+double tt_most_across(const struct tt_net *net)
+{
+    const int others = net->size - net->rails, nodes = net->across->size;
+    const bool own_nic = net->across->all.far.beta < 1.5 * (nodes - 1) * net->alone.far.beta;
+
+    return own_nic ? (others + net->rails - 1) / net->rails : (double)others / net->rails;
+}
+
+/* What is passed on comes late where lanes share the way out: all of them leave at about the same time. */
+struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_pipeline *pipe, double n, int sharing)
+{
+    const double slice = n / net->rails, root = n * net->within->alone.near.beta;
+    struct tt_stages w = {0};
+
+    tt_add_within(&w, net, slice, net->rails, net->rails, 2);
+    w.all += root - w.within / 2;
+    w.within = tt_larger(root, w.within / 2);
+    tt_add_across(&w, net, slice / sharing, (sharing - 1.0) / sharing);
+    w.all += pipe->lanes > 1 ? 0.75 * w.across : 0;
+    w.across = 0;
+    tt_add_across(&w, net, slice / sharing, 1);
+    return w;
 }
 
 double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w)

@@ -114,9 +114,17 @@ struct tt_stages {
     double local;
 };
 
-/* Adds so many stages that are such rounds. */
-void tt_add_within(struct tt_stages *w, const struct tt_net *net, double n, int owners, double stages);
+/* Adds so many stages that are such rounds, each rank posting so many messages. */
+void tt_add_within(struct tt_stages *w, const struct tt_net *net, double n, int owners, double messages, double stages);
 void tt_add_across(struct tt_stages *w, const struct tt_net *net, double n, double stages);
+
+/* Where each rank of other nodes has a counterpart on the smallest: how many of them the busiest there has, or, where all
+ * share a NIC, the average. */
+double tt_most_across(const struct tt_net *net);
+
+/* Those of bcast_two_level.c and its mirror, for n bytes, so many nodes sharing in what crosses: the root's own port, who
+ * leaves its node, who passes on, and the other nodes. */
+struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_pipeline *pipe, double n, int sharing);
 
 /* All segments go through all stages. What cannot overlap is the first segments' way to the busiest port and the last
  * ones' from it, and lanes that reduce at the same time wait for each other; or, with many short segments, each lane waits

@@ -161,15 +161,13 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, tt_longest(s), s->counts ? 1 : TT_MAX_LANES);
-    const int here = net->within->size, nodes = net->across->size, rails = net->rails;
-    const double n = tt_block_bytes(s), blocks = (double)net->size / here; /* that a rank collects, */
-    const double most = (double)net->size / rails;                         /* and on the smallest node */
+    const int here = net->within->size, nodes = net->across->size;
+    const double n = tt_block_bytes(s), blocks = (double)net->size / here; /* that a rank collects */
     struct tt_stages w = {.launches = here - 1 + nodes - 1 + (int)blocks,
                           .local = ((here - 1) * blocks + nodes - 1) * n * net->gamma + blocks * n * net->copy};
 
-    tt_add_within(&w, net, blocks * n, here, 1);
-    tt_add_across(&w, net, (most - 1) * n / (nodes - 1), 1);
-    w.messages += (blocks - 1) * (here - 1);
+    tt_add_within(&w, net, blocks * n, here, blocks * (here - 1), 1);
+    tt_add_across(&w, net, tt_most_across(net) * n / (nodes - 1), 1);
     return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }
 

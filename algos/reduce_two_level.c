@@ -226,17 +226,13 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
-    const int here = net->within->size, nodes = net->across->size, others = nodes - s->commutes;
-    const double n = tt_bytes(s, s->count), slice = n / net->rails, root = n * net->within->alone.near.beta;
-    struct tt_stages w = {.launches = 2 * (here - 1) + others - 1, .local = (here + 1) * slice * net->gamma};
+    const int here = net->within->size, sharing = net->across->size - s->commutes;
+    const double n = tt_bytes(s, s->count);
+    struct tt_stages w = tt_rooted_stages(net, &pipe, n, sharing);
 
-    tt_add_within(&w, net, slice, net->rails, 2);
-    tt_add_across(&w, net, slice / others, 1);
-    w.within = tt_larger(root, w.within / 2);
-    w.all += root - w.within;
-    if (nodes > 2)
-        tt_add_across(&w, net, slice / others, (others - 1.0) / others);
-    w.across = slice / others * net->across->all.far.beta * (s->commutes ? 1 : 2);
+    w.across *= s->commutes ? 1 : 2;
+    w.launches = here - 1 + (here > sharing ? here - 1 : sharing - 1);
+    w.local = (here + 1) * n / net->rails * net->gamma;
     return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }
 

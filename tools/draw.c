@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "selector/topo.h"
 #include "tools/tools.h"
 
 struct arguments {
@@ -14,16 +15,21 @@ struct arguments {
     const char *coll, *alg, *file;
     int only; /* rank, or -1 */
     int count;
+    int nodes; /* 0: one, or two if the algorithm is of two levels */
+    bool in_turn;
+    struct tt_topo *topo;
     int64_t lengths[TOOL_MAX_DRAWN * TOOL_MAX_DRAWN]; /* of blocks that differ */
 };
 
-enum { COUNT = 256, ROOT, IN_PLACE, NONCOMMUTATIVE, RANK, SVG, SEGMENT };
+enum { COUNT = 256, ROOT, IN_PLACE, NONCOMMUTATIVE, RANK, SVG, SEGMENT, NODES, PLACE };
 
 static const struct argp_option options[] = {
     {"ranks", 'n', "P", 0, "of so many ranks, up to 64 [4]", 1},
     {"count", COUNT, "N", 0, "elements: of the vector [P, one to a block], or of each block where the collective is "
                              "stated in blocks [1]; where blocks may differ, 1 to 3 times as many", 1},
     {"segment", SEGMENT, "N", 0, "elements to a segment of a pipelined algorithm [1]", 1},
+    {"nodes", NODES, "N", 0, "on so many nodes [1, or 2 for an algorithm of two levels]", 1},
+    {"place", PLACE, "HOW", 0, "ranks on nodes: block or round-robin [block]", 1},
     {"root", ROOT, "R", 0, "the root, where there is one [0]", 1},
     {"in-place", IN_PLACE, NULL, 0, "with MPI_IN_PLACE", 1},
     {"op-noncommutative", NONCOMMUTATIVE, NULL, 0, "with an op whose operands must stay in rank order", 1},
@@ -45,6 +51,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case SEGMENT:
         a->shape.segment = tool_positive(state, "--segment", arg);
+        return 0;
+    case NODES:
+        a->nodes = tool_positive(state, "--nodes", arg);
+        return 0;
+    case PLACE:
+        a->in_turn = strcmp(arg, "round-robin") == 0;
+        if (!a->in_turn && strcmp(arg, "block"))
+            tool_die(state, TOOL_USAGE, "--place wants block or round-robin, not \"%s\"", arg);
         return 0;
     case ROOT:
         a->shape.root = tool_natural(state, "--root", arg);
@@ -78,7 +92,8 @@ static const struct argp argp = {
     "Examples:\n"
     "  tutti draw allreduce ring -n 4\n"
     "  tutti draw allreduce ring -n 4 --rank 0\n"
-    "  tutti draw allreduce ring -n 4 --svg ring.svg\n",
+    "  tutti draw allreduce ring -n 4 --svg ring.svg\n"
+    "  tutti draw allreduce two_level -n 6 --nodes 3 --segment 2\n",
     NULL, NULL, NULL};
 
 /* The collective and algorithm that were named, or exit with the names there are. */
@@ -112,6 +127,23 @@ static void choose_lengths(struct arguments *a)
     for (int i = 0; i < s->size * s->size; i++)
         a->lengths[i] = s->count * (1 + (tt_score_in_pairs(s) ? i / s->size + i % s->size : 2 * i + 1) % 3);
     s->counts = a->lengths;
+}
+
+/* Puts the ranks on nodes, as many on each as on any other, or one more. */
+static void lay_out(const struct argp_state *state, struct arguments *a, const struct tt_alg *alg)
+{
+    const int size = a->shape.size, usual = alg->needs & TT_TWO_LEVELS && size > 1 ? 2 : 1;
+    const int nodes = a->nodes ? a->nodes : usual;
+
+    if (nodes > size)
+        tool_die(state, TOOL_USAGE, "%d ranks cannot be on %d nodes: none may be empty", size, nodes);
+    a->topo = tt_topo_new(size, nodes);
+    for (int i = 0, r = 0; a->topo && i < nodes; i++)
+        for (; r < tt_cut(size, nodes, i + 1); r++)
+            a->topo->seats[r].node = a->in_turn ? r % nodes : i;
+    if (!a->topo || tt_topo_settle(a->topo))
+        tool_die(state, TOOL_FAILED, "cannot lay out %d ranks: %s", size, strerror(ENOMEM));
+    a->shape.nodes = &a->topo->nodes;
 }
 
 static struct tt_score *make(const struct argp_state *state, const struct arguments *a, const struct tt_alg *alg)
@@ -157,6 +189,7 @@ int tool_draw(int argc, char **argv)
     if (a.shape.coll == TT_COLL_barrier)
         a.shape.count = 0;
     choose_lengths(&a);
+    lay_out(&state, &a, alg);
     score = make(&state, &a, alg);
     if (a.file)
         draw_svg(&state, a.file, score);
@@ -165,5 +198,6 @@ int tool_draw(int argc, char **argv)
     else if (tool_draw_text(stdout, score))
         tool_die(&state, TOOL_FAILED, "cannot draw: %s", strerror(errno));
     tt_score_free(score);
+    tt_topo_free(a.topo);
     return TOOL_OK;
 }

@@ -280,6 +280,8 @@ static void draw_head(const struct picture *p)
     char text[160];
 
     snprintf(text, sizeof text, "%s %s on %d ranks", tt_coll_name(s->shape.coll), s->alg->name, s->shape.size);
+    if (s->shape.nodes && s->shape.nodes->n > 1)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " of %d nodes", s->shape.nodes->n);
     tool_svg_begin(p->out, p->width, p->height, text);
     write_text(p, 24, 36, 21, "font-weight=\"bold\" fill=\"#1d2330\"", text);
     write_text(p, 24, 58, 13, "fill=\"#4a5160\"", s->alg->summary);
@@ -291,11 +293,14 @@ static void draw_head(const struct picture *p)
 
 static void draw_frame(const struct picture *p)
 {
+    const struct tt_nodes *nodes = p->score->shape.nodes;
     char text[32];
 
     for (int r = 0; r < p->score->shape.size; r++) {
+        const int shade = nodes && nodes->n > 1 ? nodes->of[r] : r;
+
         fprintf(p->out, "<rect x=\"12\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"8\" fill=\"%s\"/>\n",
-                staff_y(r) - STAFF / 2.0 + 3, p->width - 24, STAFF - 6, r % 2 ? "#f3f5f9" : "#eceff5");
+                staff_y(r) - STAFF / 2.0 + 3, p->width - 24, STAFF - 6, shade % 2 ? "#f3f5f9" : "#eceff5");
         snprintf(text, sizeof text, "rank %d", r);
         write_text(p, 24, staff_y(r) + 5, 13, "font-weight=\"bold\" fill=\"#1d2330\"", text);
         write_text(p, strip_x(p, 0), staff_y(r) + CELL_HEIGHT / 2.0 + 14, 10, "fill=\"#4a5160\"", tt_buf_name(p->first[r]));

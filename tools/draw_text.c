@@ -162,6 +162,20 @@ static void print_lengths(FILE *out, const struct tt_shape *s)
             tt_score_in_pairs(s) ? " for the ranks in order; the next rank begins with the next of these" : "");
 }
 
+/* Nodes and their ranks, where there are several. */
+static void print_nodes(FILE *out, const struct tt_shape *s)
+{
+    const struct tt_nodes *nodes = s->nodes;
+
+    for (int i = 0; nodes && nodes->n > 1 && i < nodes->n; i++) {
+        fprintf(out, "%s node %d:", i ? ";" : " ", i);
+        for (int j = nodes->first[i]; j < nodes->first[i + 1]; j++)
+            fprintf(out, " %d", nodes->ranks[j]);
+    }
+    if (nodes && nodes->n > 1)
+        fputc('\n', out);
+}
+
 static void print_head(FILE *out, const struct tt_score *score)
 {
     const struct tt_shape *s = &score->shape;
@@ -174,6 +188,7 @@ static void print_head(FILE *out, const struct tt_score *score)
     if (score->nlanes > 1)
         fprintf(out, ", in %d lanes that run independently", score->nlanes);
     fprintf(out, "\n  %s\n", score->alg->summary);
+    print_nodes(out, s);
     print_lengths(out, s);
     print_whole(out, s);
 }
