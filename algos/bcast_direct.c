@@ -35,10 +35,10 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
-    const int others = net->size - 1;
-    const double part = others > 0 ? tt_bytes(s, tt_cut(s->count, others, 1)) : 0;
+    const int others = net->size - 1, parts = s->count < others ? (int)s->count : others;
+    const double part = parts > 0 ? tt_bytes(s, tt_cut(s->count, others, 1)) : 0;
 
-    return others > 0 ? tt_one_cost(net, s->root, part, others) + (others > 1 ? tt_everybody_cost(net, part, others - 1) : 0) : 0;
+    return parts > 0 ? tt_one_cost(net, s->root, part, parts) + tt_others_cost(net, part, others - 1) : 0;
 }
 
 TT_ALGORITHM(bcast, direct,
