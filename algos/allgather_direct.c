@@ -40,6 +40,14 @@ double tt_one_cost(const struct tt_net *net, int root, double n, int messages)
     return n > 0 ? tt_larger(port(net, &f->near, n, messages), port(net, &f->far, n, messages)) : 0;
 }
 
+double tt_others_cost(const struct tt_net *net, double n, int messages)
+{
+    const double p = net->size, alone = (p - 1) * net->alone.near.beta;
+    const bool shared = net->all.near.beta > 1.2 * alone; /* by all messages */
+
+    return messages > 0 ? tt_everybody_cost(net, n * (p - 2) / (shared ? p : p - 1), messages) : 0;
+}
+
 double tt_allgather_direct_cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const double n = tt_block_bytes(s);

@@ -63,8 +63,10 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     const int here = net->within->size, nodes = net->across->size;
     const int few = here - 1 < TT_AT_ONCE ? here - 1 : TT_AT_ONCE, some = nodes - 1 < TT_AT_ONCE ? nodes - 1 : TT_AT_ONCE;
 
+    const int tell = some * here / net->rails;
+
     (void)s;
-    return steps(here) * tt_within_one(net, 1, few) + steps(nodes) * tt_across_one(net, 1, some * here / net->rails);
+    return steps(here) * tt_within_one(net, 1, few, few) + steps(nodes) * tt_across_one(net, 1, tell, tell);
 }
 
 TT_ALGORITHM(barrier, two_level,

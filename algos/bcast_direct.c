@@ -36,12 +36,9 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int others = net->size - 1, parts = s->count < others ? (int)s->count : others;
-    const double part = others > 0 ? tt_bytes(s, tt_cut(s->count, others, 1)) : 0;
-    const double fewer = others > 0 ? part * (others - 1) / others : 0; /* the root is not among them */
+    const double part = parts > 0 ? tt_bytes(s, tt_cut(s->count, others, 1)) : 0;
 
-    if (parts == 0)
-        return 0;
-    return tt_one_cost(net, s->root, part, parts) + (others > 1 ? tt_everybody_cost(net, fewer, others - 1) : 0);
+    return parts > 0 ? tt_one_cost(net, s->root, part, parts) + tt_others_cost(net, part, others - 1) : 0;
 }
 
 TT_ALGORITHM(bcast, direct,

@@ -36,9 +36,10 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
-    const double n = tt_bytes(s, s->count), within = tt_within_one(net, n, net->within->size - 1);
+    const int here = net->within->size - 1, nodes = net->across->size - 1;
+    const double n = tt_bytes(s, s->count);
 
-    return tt_larger(tt_across_one(net, n, net->across->size - 1), within) + within;
+    return tt_across_one(net, n, nodes, nodes) + tt_within_one(net, n, here, here);
 }
 
 TT_ALGORITHM(bcast, two_level_oneshot,

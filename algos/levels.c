@@ -243,14 +243,14 @@ double tt_across_cost(const struct tt_net *net, double n)
     return n > 0 ? posted(net, net->across->all.far.alpha, net->across->size - 1, busy_across(net, n)) : 0;
 }
 
-double tt_within_one(const struct tt_net *net, double n, int messages)
+double tt_within_one(const struct tt_net *net, double n, int messages, int posted)
 {
-    return n > 0 && messages > 0 ? tt_posted(&net->within->alone.near, n, messages, net->overhead) : 0;
+    return n > 0 && messages > 0 ? tt_posted(&net->within->alone.near, n, messages, posted * net->overhead) : 0;
 }
 
-double tt_across_one(const struct tt_net *net, double n, int messages)
+double tt_across_one(const struct tt_net *net, double n, int messages, int posted)
 {
-    return n > 0 ? tt_posted(&net->alone.far, n, messages, net->overhead) : 0;
+    return n > 0 ? tt_posted(&net->alone.far, n, messages, posted * net->overhead) : 0;
 }
 
 static void add_stages(struct tt_stages *w, const struct tt_net *net, double alpha, double busy, double messages,
@@ -296,6 +296,7 @@ struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_pipe
 
     tt_add_within(&w, net, slice, net->rails, net->rails, 2);
     w.all += root - w.within / 2;
+    w.messages += net->within->size;
     w.within = tt_larger(root, w.within / 2);
     tt_add_across(&w, net, slice / sharing, (sharing - 1.0) / sharing);
     w.all += pipe->lanes > 1 ? 0.75 * w.across : 0;
@@ -312,7 +313,8 @@ double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe
     const double exposed = segments == 1 ? segment : segment * lanes / 2;
     const double queues = segments == 1 ? 0 : 0.6 * tt_smaller(wire, local) / lanes;
     const double flow = busiest + tt_smaller(exposed, 1) * rest + queues;
-    const double round = w.alpha + tt_larger(2 * segment * wire, w.messages * net->overhead) + segment * local;
+    const double post = w.messages * net->overhead * lanes; /* one after the other, whatever the lane */
+    const double round = w.alpha + tt_larger(2 * segment * wire, post) + segment * local;
 
-    return w.alphas + tt_larger(flow, (segments - 1) * round + segment * (w.all + local));
+    return w.alphas + tt_larger(tt_larger(flow, post * segments), (segments - 1) * round + segment * (w.all + local));
 }

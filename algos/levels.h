@@ -99,9 +99,9 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
 double tt_within_cost(const struct tt_net *net, double n, int owners);
 double tt_across_cost(const struct tt_net *net, double n);
 
-/* n bytes each in one message after the other, of so many, out of one rank's port or into it. */
-double tt_within_one(const struct tt_net *net, double n, int messages);
-double tt_across_one(const struct tt_net *net, double n, int messages);
+/* n bytes each in so many messages out of one rank's port, or into it, a rank posting so many of them. */
+double tt_within_one(const struct tt_net *net, double n, int messages, int posted);
+double tt_across_one(const struct tt_net *net, double n, int messages, int posted);
 
 /* A pipeline's stages, for all of the vector. Their alpha, together and at most; how long all of them take, one after the
  * other, and how long the busiest port within, and across, is at work; how many messages a rank posts for a segment; its

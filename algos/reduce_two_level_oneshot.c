@@ -71,7 +71,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     const int here = net->within->size, nodes = net->across->size;
     const double n = tt_bytes(s, s->count);
 
-    return tt_within_one(net, n, here - 1) + tt_across_one(net, n, nodes - 1) + (here - 1 + nodes - 1) * tt_adds(net, n);
+    return tt_within_one(net, n, here - 1, 1) + tt_across_one(net, n, nodes - 1, 1) + (here - 1 + nodes - 1) * tt_adds(net, n);
 }
 
 TT_ALGORITHM(reduce, two_level_oneshot,
