@@ -184,8 +184,8 @@ enum tt_needs {
 };
 
 /* ---- what it costs ----
- * In the textbooks' terms: a message of n bytes takes alpha + n beta, reducing n bytes takes gamma n, and a rank takes a
- * little time, overhead, for each message it sends. Where many messages are under way at once they share links, so a
+ * In the textbooks' terms: a message of n bytes takes alpha + n beta, reducing n bytes takes gamma n, and a rank takes
+ * a little time, overhead, for each message it sends. Where many messages are under way at once they share links, so a
  * fare is stated for a pattern: who sends to whom at once, n bytes each. It is the slowest one's, of those that stay
  * within a node and of those that cross the network apart, since either may be: see tt_takes in costs.h, where the
  * arithmetic of the formulas is. Seconds, and seconds per byte. */
@@ -207,30 +207,31 @@ enum { TT_MAX_BITS = 24 };
 
 /* The links between the ranks of a scope, as the closed forms see them. A formula reads at most O(log p) of it. */
 struct tt_net {
-    int size;                            /* p */
-    struct tt_fares shift[TT_MAX_BITS];  /* every rank sends to the rank 2^k further on, around */
-    struct tt_fares both;                /* every rank sends to the next and to the one before, around */
-    struct tt_fares climb[TT_MAX_BITS];  /* groups of 2^k send to the next group, which sends back if there is one more */
-    struct tt_fares fold;                /* the ranks that sit out in folding send to their partners */
+    int size;                           /* p */
+    struct tt_fares shift[TT_MAX_BITS]; /* every rank sends to the rank 2^k further on, around */
+    struct tt_fares both;               /* every rank sends to the next and to the one before, around */
+    struct tt_fares
+        climb[TT_MAX_BITS]; /* groups of 2^k send to the next group, which sends back if there is one more */
+    struct tt_fares fold;   /* the ranks that sit out in folding send to their partners */
     struct tt_fares folded[TT_MAX_BITS][TT_FOLD_CLASSES]; /* as swap, of those that stay, by their numbers then */
-    struct tt_fares merge[TT_MAX_BITS][TT_FOLD_CLASSES];  /* of the groups that merge at level k > 0 (pieces.h) the one's
-                                                             first rank sends to the other's */
+    struct tt_fares merge[TT_MAX_BITS][TT_FOLD_CLASSES]; /* of the groups that merge at level k > 0 (pieces.h) the one's
+                                                            first rank sends to the other's */
     struct tt_fares halves[TT_MAX_BITS]; /* of those that stay, 2^k to 2^(k+1) - 1 send to those 2^k below */
     struct tt_fares reverse;             /* who stays sends to whose number has its binary digits in reverse */
     struct tt_fares tree[TT_MAX_BITS];   /* every multiple of 2^(k+1) sends to the rank 2^k further on */
-    struct tt_fares pair, pair_pure;     /* ranks r and k - r (modulo p) exchange: sums over k, divided by p, of the steps
-                                            in which some stay within a node and some do not; and of the others */
-    struct tt_fares all;                 /* every rank sends n bytes to every other: beta n for all of them together */
-    struct tt_fares alone;               /* one message, nothing else being under way */
-    const struct tt_fares *one;          /* by node of a root: all others send n bytes to it, or it to them: likewise */
-    const int *node;                     /* of each rank */
-    double gamma;                        /* to reduce a byte, two operands into one */
-    double copy;                         /* to copy a byte */
-    double launch;                       /* to start a reduction or a copy; 0 for the host's */
-    double overhead;                     /* of a message, at its sender */
-    const struct tt_net *within;         /* two levels: the ranks of the largest node; NULL where there is one node */
-    const struct tt_net *across;         /* one rank of each node, as many at a time as the smallest node has ranks */
-    int rails;                           /* which is so many */
+    struct tt_fares pair, pair_pure; /* ranks r and k - r (modulo p) exchange: sums over k, divided by p, of the steps
+                                        in which some stay within a node and some do not; and of the others */
+    struct tt_fares all;             /* every rank sends n bytes to every other: beta n for all of them together */
+    struct tt_fares alone;           /* one message, nothing else being under way */
+    const struct tt_fares *one;      /* by node of a root: all others send n bytes to it, or it to them: likewise */
+    const int *node;                 /* of each rank */
+    double gamma;                    /* to reduce a byte, two operands into one */
+    double copy;                     /* to copy a byte */
+    double launch;                   /* to start a reduction or a copy; 0 for the host's */
+    double overhead;                 /* of a message, at its sender */
+    const struct tt_net *within;     /* two levels: the ranks of the largest node; NULL where there is one node */
+    const struct tt_net *across;     /* one rank of each node, as many at a time as the smallest node has ranks */
+    int rails;                       /* which is so many */
 };
 
 /* Who carries out a call: we do, by the plan that build writes, or somebody else's library. */

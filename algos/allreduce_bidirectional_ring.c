@@ -42,8 +42,8 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
-/* A step of the first trip, for one kind of links: once the lanes have reduced one after the other they are out of step,
- * and one's messages have the links for themselves while the other reduces. */
+/* A step of the first trip, for one kind of links: once the lanes have reduced one after the other they are out of
+ * step, and one's messages have the links for themselves while the other reduces. */
 static double step(const struct tt_fare *both, const struct tt_fare *one, double n, double adds)
 {
     return both->alpha + n * both->beta + adds - 0.5 * tt_smaller(adds, n * (both->beta - one->beta));
@@ -55,13 +55,15 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     const int64_t half = tt_cut(s->count, 2, 1);
     const double n = tt_bytes(s, tt_cut(half, p, 1)), adds = tt_adds(net, n);
     const struct tt_fares *one = &net->shift[0], late = tt_out_of_step(net, &net->both, n), *both = &late;
-    const double reducing = net->overhead + tt_larger(step(&both->near, &one->near, n, adds), step(&both->far, &one->far, n, adds));
+    const double reducing =
+        net->overhead + tt_larger(step(&both->near, &one->near, n, adds), step(&both->far, &one->far, n, adds));
 
     if (p == 1)
         return tt_copies(net, 2 * n);
     if (half < p)
         return tt_rounds(net, one, n, 2 * (p - 1), half) + (p - 1) * adds;
-    return tt_larger((p - 1) * 2 * adds + tt_takes(net, both, n), (p - 1) * reducing + adds) + (p - 1) * tt_takes(net, both, n);
+    return tt_larger((p - 1) * 2 * adds + tt_takes(net, both, n), (p - 1) * reducing + adds) +
+           (p - 1) * tt_takes(net, both, n);
 }
 
 TT_ALGORITHM(allreduce, bidirectional_ring,

@@ -84,7 +84,8 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return tt_exchange_blocks(p, s, 1);
 }
 
-/* One step, on average. On two nodes, if neighbours are not on the same, every rank has near and far partners in turn. */
+/* One step, on average. On two nodes, if neighbours are not on the same, every rank has near and far partners in turn.
+ */
 static struct tt_fare step(const struct tt_net *net, double n)
 {
     const struct tt_fares *mixed = &net->pair, *pure = &net->pair_pure;
@@ -113,7 +114,8 @@ double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int 
 {
     const double n = tt_bytes(s, s->count), copy = tt_copies(net, n), turns = net->shift[0].crossing;
     const double rounds = (net->size + at_once - 1) / at_once, at = net->size / rounds;
-    const double all = tt_larger(net->all.near.beta, net->all.far.beta), alpha = tt_larger(net->all.near.alpha, net->all.far.alpha);
+    const double all = tt_larger(net->all.near.beta, net->all.far.beta),
+                 alpha = tt_larger(net->all.near.alpha, net->all.far.alpha);
     const struct tt_fare f = step(net, n), some = {alpha, turns * all / net->size + (1 - turns) * f.beta};
 
     if (net->size == 1)

@@ -37,8 +37,10 @@ double tt_few_at_once_cost(const struct tt_shape *s, const struct tt_net *net, d
     const struct tt_fares *f = &net->one[net->node[s->root]];
     const double n = tt_bytes(s, s->count), all = net->size - 1, far = f->crossing * all, near = all - far;
     const int rounds = (net->size - 1 + TT_AT_ONCE - 1) / TT_AT_ONCE;
-    const double first = (1 - net->shift[0].crossing) * (int)((near + 0.5) / TT_AT_ONCE), rest = near - first * TT_AT_ONCE;
-    const double others = rounds - first > 0.5 ? rounds - first : 1, posting = (all - first * TT_AT_ONCE) / others * overhead;
+    const double first = (1 - net->shift[0].crossing) * (int)((near + 0.5) / TT_AT_ONCE),
+                 rest = near - first * TT_AT_ONCE;
+    const double others = rounds - first > 0.5 ? rounds - first : 1,
+                 posting = (all - first * TT_AT_ONCE) / others * overhead;
     const struct tt_fare here = {f->near.alpha, near > 0.5 ? f->near.beta / near : 0};
     const struct tt_fare there = {f->far.alpha, far > 0.5 ? f->far.beta / far : 0};
 

@@ -50,7 +50,8 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     for (int have = 1; have < size; have *= 2) {
         const int bit = tt_partner_bit(TT_NEAR_FIRST, size, have);
 
-        gather += tt_takes(net, &net->halves[tt_steps(bit)], tt_bytes(s, tt_part(s, size, 2 * have) - tt_part(s, size, have)));
+        gather += tt_takes(net, &net->halves[tt_steps(bit)],
+                           tt_bytes(s, tt_part(s, size, 2 * have) - tt_part(s, size, have)));
     }
     return tt_larger(t.pairs, t.singles) + gather;
 }

@@ -59,11 +59,13 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
-    const double n = tt_block_bytes(s), all = n * net->size, home = tt_larger(tt_copies(net, n), tt_takes(net, &net->reverse, n));
+    const double n = tt_block_bytes(s), all = n * net->size,
+                 home = tt_larger(tt_copies(net, n), tt_takes(net, &net->reverse, n));
     struct tt_ready t = tt_fold_cost(net, all, tt_adds(net, all));
 
     tt_halve_cost(&t, s, net, TT_NEAR_FIRST);
-    return tt_larger(t.pairs, t.singles) + (net->reverse.any ? home : tt_larger(tt_copies(net, n), tt_takes(net, &net->fold, n)));
+    return tt_larger(t.pairs, t.singles) +
+           (net->reverse.any ? home : tt_larger(tt_copies(net, n), tt_takes(net, &net->fold, n)));
 }
 
 TT_ALGORITHM(reduce_scatter, halving_in_order,

@@ -51,8 +51,10 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     c = tt_chain_cost(net, n, hops, segments, 2);
     if (segments <= 1)
         return copy + hops * (c.mean + adds);
-    /* a rank adds one segment while it waits for the next, which for some hops comes at the pace of a slow one before */
-    return copy + hops * c.mean + (hops - waits) * tt_larger(c.near, adds) + (waits + segments - 2) * tt_larger(c.slowest, adds) + adds;
+    /* a rank adds one segment while it waits for the next, which for some hops comes at the pace of a slow one before
+     */
+    return copy + hops * c.mean + (hops - waits) * tt_larger(c.near, adds) +
+           (waits + segments - 2) * tt_larger(c.slowest, adds) + adds;
 }
 
 TT_ALGORITHM(scan, chain,

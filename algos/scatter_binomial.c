@@ -91,8 +91,9 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     for (int bit = 1, ranks = 0; bit <= net->size; bit *= 2) /* the subtrees that the last ranks are in, from within */
         if (net->size & bit) {
             ranks += bit;
-            t = ranks == bit ? (bit < net->size ? full[tt_steps(bit)] : hand_down(net, bit, n, full, full[tt_steps(bit) - 1]))
-                             : hand_down(net, ranks, n, full, t);
+            t = ranks == bit
+                    ? (bit < net->size ? full[tt_steps(bit)] : hand_down(net, bit, n, full, full[tt_steps(bit) - 1]))
+                    : hand_down(net, ranks, n, full, t);
         }
     return t;
 }

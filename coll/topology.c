@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Found anew for each communicator, because a program may start CUDA long after MPI_Init: one small allgather when its
  * private communicator is made. hwloc is asked once, and again only if the GPU has changed; where there is one node and
- * no GPU, there is nothing to ask it. */
+ * no GPU, there is nothing to ask it. NVML is not even loaded, but where a rank that shares its node sees one GPU. */
 #include "coll/topology.h"
 
 #include <dlfcn.h>
@@ -147,6 +147,8 @@ static struct tt_found find(void)
     struct tt_gpu gpu;
 
     tt_gpu_here(&gpu);
+    if (gpu.peers == 0 && node.ranks > 1)
+        tt_gpu_look_around(&gpu);
     if (gpu.there || !node.alone)
         ask_hwloc(&gpu, &machine);
     return (struct tt_found){.gpu = tt_gpu_id(&gpu),
@@ -156,7 +158,7 @@ static struct tt_found find(void)
                              .sockets = machine.sockets,
                              .cores = machine.cores,
                              .nics = machine.nics,
-                             .linked = gpu.linked > 0 && gpu.linked == gpu.peers};
+                             .linked = tt_gpu_linked(&gpu)};
 }
 
 /* Nobody goes on without the others: a choice made from a topology that one rank has not is a hang. */

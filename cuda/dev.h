@@ -99,6 +99,8 @@ struct tt_gpu {
     int peers;               /* other GPUs that this process sees, */
     int reached;             /* how many of them can be reached directly, */
     int linked;              /* and how many by NVLink: atomics cross it, which PCIe does not carry */
+    int on_node;             /* GPUs of the node, with those that this process does not see; 0: not known */
+    bool links;              /* it has an active NVLink, wherever that leads; false: none, or not known */
 };
 
 /* Asks the driver, if one is loaded; starts nothing, and no error is one. */
@@ -107,6 +109,14 @@ void tt_gpu_here(struct tt_gpu *gpu);
 /* The same of the GPU with that ordinal, whether or not a context is current, and its name: for commands, once
  * tt_driver_look has found a driver. */
 void tt_gpu_look(int ordinal, struct tt_gpu *gpu, char *name, size_t size);
+
+/* Adds what NVML knows, if it is there, and does nothing if not: how many GPUs are on the node; and to whom this one is
+ * joined, if CUDA shows no other to this process, as where each rank has one in CUDA_VISIBLE_DEVICES. The first time for
+ * a GPU it may take tens of milliseconds. */
+void tt_gpu_look_around(struct tt_gpu *gpu);
+
+/* Does NVLink join it to its neighbours, as far as is known? To all that can be asked about, if there are any. */
+bool tt_gpu_linked(const struct tt_gpu *gpu);
 
 /* A number that tells GPUs apart: 0 where there is none. */
 uint64_t tt_gpu_id(const struct tt_gpu *gpu);

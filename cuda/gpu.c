@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which GPU the caller works on, and how it is joined to the others: for the picture of the machine. A handful of
- * driver calls, asked once for each communicator. */
+ * driver calls, asked once for each communicator; NVML where they do not suffice. */
 #include "cuda/dev.h"
 
 #include <string.h>
 
 #include "cuda/driver.h"
+#include "cuda/nvml.h"
 
 static int attribute(const struct tt_driver *d, CUdevice device, CUdevice_attribute which)
 {
@@ -74,6 +75,26 @@ void tt_gpu_look(int ordinal, struct tt_gpu *gpu, char *name, size_t size)
         return;
     look(d, device, gpu);
     d->cuDeviceGetName(name, (int)size, device);
+}
+
+void tt_gpu_look_around(struct tt_gpu *gpu)
+{
+    struct tt_nvml_seen seen;
+
+    if (!gpu->there || !tt_nvml_look(gpu->uuid, &seen))
+        return;
+    gpu->on_node = seen.gpus;
+    gpu->links = seen.links;
+    if (gpu->peers > 0)
+        return;
+    gpu->peers = seen.peers;
+    gpu->reached = seen.reached;
+    gpu->linked = seen.linked;
+}
+
+bool tt_gpu_linked(const struct tt_gpu *gpu)
+{
+    return gpu->peers > 0 ? gpu->linked == gpu->peers : gpu->links;
 }
 
 uint64_t tt_gpu_id(const struct tt_gpu *gpu)

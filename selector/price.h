@@ -3,7 +3,7 @@
  *
  * A message starts when both ends have posted it, takes alpha of its level, and then flows. All that flows at a time
  * shares ports (ports.h) in the max-min fair way: nobody could go faster without making slower one who is no faster. A
- * sender spends overhead on each message of a round before the message is posted, in the order of the round. Copies and
+ * sender spends overhead on one message after another before each is posted, whichever lane it is of. Copies and
  * reductions of a rank are done one at a time, in the order in which they are posted. Lanes and rounds are the
  * executor's: all steps of a round are posted at once, and the next round when all of them are over. */
 #ifndef TT_PRICE_H

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-enum { FEWEST = 3, ENOUGH = 5, MOST_CALLS = 200 }; /* turns: whatever the budget says; where all is clear */
-static const double batch_seconds = 1e-2;          /* to aim at: well above what changing the candidate costs */
+enum { FEWEST = 3, ENOUGH = 5, MOST_CALLS = 100 }; /* turns: whatever the budget says; where all is clear */
+static const double batch_seconds = 4e-3;          /* to aim at: well above what changing the candidate costs */
 static const double fine = 0.015;                  /* noise, of the figure itself, below which nothing more is asked */
 static const double hopeless = 1.5;                /* times the best, and more than noise */
 static const double far_off = 3;                   /* times the best: enough, where time is short */
@@ -17,6 +17,7 @@ static const double reserve = 0.25; /* of the budget, for the last grid, whose s
 
 struct series {
     double samples[TT_MOST_SAMPLES];
+    double fastest; /* batch: what the length of the next one goes by, since a disturbed one says nothing of it */
     int n, calls;
     bool out;
 };
@@ -36,7 +37,7 @@ static bool warm_up(struct tt_bench *bench, struct tt_point *point, struct serie
 
         if (seconds < 0)
             return false;
-        series[i] = (struct series){.calls = calls_for(seconds)};
+        series[i] = (struct series){.fastest = seconds, .calls = calls_for(seconds)};
     }
     return true;
 }
@@ -54,7 +55,8 @@ static bool turn(struct tt_bench *bench, struct tt_point *point, struct series *
         if (seconds < 0)
             return false;
         series[i].samples[series[i].n++] = seconds;
-        series[i].calls = calls_for(seconds);
+        series[i].fastest = fmin(series[i].fastest, seconds);
+        series[i].calls = calls_for(series[i].fastest);
     }
     return true;
 }
@@ -93,11 +95,12 @@ static void give_up_hopeless(const struct tt_point *point, struct series *series
         series[i].out |= point->of[i].is.seconds - point->of[i].is.noise > hopeless * (best->seconds + best->noise);
 }
 
-/* The same before there is any noise to speak of. */
+/* The same before there is any noise to speak of; but of native it must be known, for by it others are judged. */
 static void give_up_far_off(const struct tt_point *point, struct series *series)
 {
     for (int i = 0; i < point->n; i++)
-        series[i].out |= point->of[i].is.seconds > far_off * tt_point_best(point)->is.seconds;
+        series[i].out |= &point->of[i] != tt_point_native(point) &&
+                         point->of[i].is.seconds > far_off * tt_point_best(point)->is.seconds;
 }
 
 bool tt_tune_point(struct tt_bench *bench, struct tt_point *point, double until)

@@ -77,7 +77,7 @@ mpi_library()
 
 run_mpi4py()
 {
-    for file in $(cd mpi4py/test && for f in $FILES; do ls $f.py; done); do
+    for file in $(cd mpi4py/test && for f in $FILES; do ls ${f%.py}.py; done); do
         file=${file%.py}
         without=$(python_tests "mpi4py-$file-without.log" "$file" "")
         with=$(python_tests "mpi4py-$file.log" "$file" "$PWD/build/.libs/libtutti.so:")

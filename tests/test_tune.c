@@ -462,6 +462,24 @@ START_TEST(the_budget_is_kept_and_all_collectives_get_their_share)
 }
 END_TEST
 
+/* Where time is short, who is far off is given up after a turn or two; but native never, for nobody could be chosen
+ * over what is not known. */
+START_TEST(native_is_known_however_short_the_time)
+{
+    static const struct truth slow[] = {
+        {"native", 1, 1e-9}, {"ring", 1e-3, 1e-9}, {"doubling", 1.1e-3, 1e-9}, {"direct", 1, 0}, {NULL, 0, 0}};
+    const struct tt_tuning t = tuning(1 << TT_COLL_allreduce);
+    struct fake f = fake(slow, 0);
+    struct tt_point point;
+
+    tt_tune_candidates(&t, TT_COLL_allreduce, 1024, &point);
+    ck_assert(tt_tune_point(&f.is, &point, 0));
+    ck_assert_int_eq(tt_point_native(&point)->is.n, 3);
+    ck_assert_int_eq(tt_point_find(&point, tt_alg_find(TT_COLL_allreduce, "direct", 6), 0)->is.n, 1);
+    ck_assert_str_eq(tt_tune_choose(&point, NULL)->alg->name, "ring");
+}
+END_TEST
+
 /* What was not measured is not claimed. */
 START_TEST(a_session_cut_short_says_nothing_of_larger_sizes)
 {
@@ -646,6 +664,7 @@ int main(void)
     tcase_add_test(rules, a_choice_stays_where_nothing_is_lost);
     tcase_add_test(rules, what_is_not_monotone_is_remarked);
     tcase_add_test(budget, the_budget_is_kept_and_all_collectives_get_their_share);
+    tcase_add_test(budget, native_is_known_however_short_the_time);
     tcase_add_test(budget, a_session_cut_short_says_nothing_of_larger_sizes);
     tcase_add_test(budget, who_is_out_of_it_is_measured_no_more);
     tcase_add_test(journal, a_resumed_session_equals_an_uninterrupted_one);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each call begins after a barrier, as in the OSU micro-benchmarks, so that a broadcast's calls do not run into each
  * other; and what counts is, of each call, the rank that took longest, and of a batch the median, so that what disturbs
- * one call spoils no figure. Waiting polls and yields: ranks may outnumber cores. */
+ * one call spoils no figure. Waiting polls, and yields where ranks outnumber cores. */
 #include "tools/mpi_bench.h"
 
 #include <sched.h>
@@ -16,16 +16,35 @@
 #include "tools/mpi_tools.h"
 #include "tools/tools.h"
 
-enum { MOST_CALLS = 256, TAG = 1, PATIENT = 200 };
+enum { MOST_CALLS = 256, TAG = 1, CROWDED_POLLS = 50, POLLS = 100000 };
 
 /* ---- waiting ---- */
+
+/* Polls before a core is yielded. Where each rank has its own that is late, for somebody else's work would have it for
+ * milliseconds. */
+static int patience = POLLS;
+
+static void learn_patience(void)
+{
+    MPI_Comm node;
+    cpu_set_t mine, all;
+    int ranks;
+
+    CPU_ZERO(&mine);
+    sched_getaffinity(0, sizeof mine, &mine);
+    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    PMPI_Comm_size(node, &ranks);
+    PMPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, node);
+    PMPI_Comm_free(&node);
+    patience = ranks > CPU_COUNT(&all) ? CROWDED_POLLS : POLLS;
+}
 
 static void wait_for(MPI_Request *request)
 {
     int done = 0;
 
     for (int polls = 0; PMPI_Test(request, &done, MPI_STATUS_IGNORE), !done; polls++)
-        if (polls >= PATIENT)
+        if (polls >= patience)
             sched_yield();
 }
 
@@ -310,6 +329,7 @@ int tool_bench_open(struct tool_bench *b, bool device, size_t room, char *why, s
            take_memory(b, why, size) == 0;
     PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     PMPI_Comm_dup(MPI_COMM_WORLD, &b->control);
+    learn_patience();
     b->began = MPI_Wtime();
     return all ? 0 : -1;
 }

@@ -33,6 +33,7 @@ static void look(struct tool_seen *seen, int turn, bool gpus)
     seen->simulated = driver.simulated;
     if (driver.devices > 0)
         tt_gpu_look(turn % driver.devices, &seen->gpu, seen->gpu_name, sizeof seen->gpu_name);
+    tt_gpu_look_around(&seen->gpu);
     seen->machine = (struct tt_machine){.socket = -1, .gpu_socket = -1, .nic = -1, .nic_socket = -1};
     tt_machine_look(&(struct tt_pci){seen->gpu.there, seen->gpu.domain, seen->gpu.bus, seen->gpu.device}, turn,
                     &seen->machine, why, sizeof why);
@@ -47,16 +48,17 @@ static struct tt_found found_of(const struct tool_seen *s, int leader)
                              .sockets = s->machine.sockets,
                              .cores = s->machine.cores,
                              .nics = s->machine.nics,
-                             .linked = s->gpu.linked > 0 && s->gpu.linked == s->gpu.peers};
+                             .linked = tt_gpu_linked(&s->gpu)};
 }
 
-/* A node has the GPUs that its ranks are on, and those that any of them sees, or hwloc does. */
+/* A node has the GPUs that its ranks are on, and those that any of them sees, or NVML or hwloc does. */
 static void count_gpus(struct tt_topo *t, const struct tool_seen *seen)
 {
     for (int r = 0; r < t->size; r++) {
         int *gpus = &t->kinds[t->seats[r].node].gpus;
 
         *gpus = seen[r].devices > *gpus ? seen[r].devices : *gpus;
+        *gpus = seen[r].gpu.on_node > *gpus ? seen[r].gpu.on_node : *gpus;
         *gpus = seen[r].machine.gpus > *gpus ? seen[r].machine.gpus : *gpus;
     }
 }

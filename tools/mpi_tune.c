@@ -136,6 +136,32 @@ static void write_head(const struct tool_session *s, char *head, size_t size)
         s->bench->memory.simulated ? "\nThe device is SIMULATED: these are no figures of a GPU." : "");
 }
 
+/* Of how many sizes the choice is between figures whose noise is more than a tenth of them. */
+static int count_noisy(const struct tt_points *points)
+{
+    int n = 0;
+
+    for (int i = 0; i < points->n; i++) {
+        const struct tt_candidate *best = tt_point_best(&points->at[i]);
+
+        n += best && best->is.noise > 0.1 * best->is.seconds;
+    }
+    return n;
+}
+
+static void warn_of_noise(const struct tool_session *s)
+{
+    const int noisy = count_noisy(&s->points);
+
+    if (4 * noisy > s->points.n)
+        fprintf(
+            stderr,
+            "tutti tune: warning: at %d of %d sizes noise is more than 10 %%: the machine is busy with something else, "
+            "or ranks move between cores; bind them (mpiexec -bind-to core), tune when it is quiet, or give more "
+            "--budget\n",
+            noisy, s->points.n);
+}
+
 /* Beside the old one, and then in its place. */
 static int write_rules(struct tool_session *s)
 {
@@ -161,6 +187,7 @@ static int write_rules(struct tool_session *s)
     if (remarks)
         printf("tutti tune: %d figures are not monotone: a larger size took less time; they are remarked there\n",
                remarks);
+    warn_of_noise(s);
     return TOOL_OK;
 }
 

@@ -17,5 +17,5 @@ simulate()
         --cfg=smpi/bw-factor:0:1 --cfg=smpi/lat-factor:0:1 \
         --cfg=smpi/async-small-thresh:"$EAGER" --cfg=smpi/send-is-detached-thresh:"$EAGER" \
         --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:1e18 --cfg=network/weight-S:0 --log=root.thresh:error \
-        "$BUILD/bench/scale/play" "$@" 2>>"$_folder/said" | sed -n '/^#/p; /^[a-z_]* [0-9]* [a-z]/p'
+        "$BUILD/bench/scale/play" "$@" 2>>"$_folder/said" | sed -un '/^#/p; /^[a-z_]* [0-9]* [a-z]/p'
 }

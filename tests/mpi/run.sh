@@ -208,11 +208,38 @@ topo()
     status=$?
 }
 
+# one_each MODE: four ranks, of which each sees one of the two GPUs
+one_each()
+{
+    mode=$1
+    set --
+    for gpu in 0 1 0 1; do
+        set -- "$@" ${1:+:} -n 1 env CUDA_VISIBLE_DEVICES=$gpu LD_PRELOAD="$LIBRARY:$PROGRAMS/yield.so" \
+            "$PROGRAMS/topology" "$mode" 2
+    done
+    timeout -k 5 "$PATIENCE" "$MPIEXEC" $oversubscribe "$@" >"$output" 2>&1
+    status=$?
+    [ $status -eq 0 ] && grep -q 'Failures: 0' "$output" ||
+        { head -60 "$output"; fail "topology $mode, with a GPU for each rank: exit status $status"; }
+}
+
 run_topology()
 {
     passes 4 "" topology linked
+    one_each linked
+    # the other GPUs are hidden from NVML too: active links are all there is to know
+    export TUTTI_SIM_NVML=own
+    one_each linked
+    # nobody knows
+    TUTTI_SIM_NVML=none
+    one_each apart
+    unset TUTTI_SIM_NVML
     export TUTTI_SIM_LINKS=pcie
     passes 3 "" topology apart
+    one_each apart
+    export TUTTI_SIM_NVML=own
+    one_each apart
+    unset TUTTI_SIM_NVML
     cat >"$output.json" <<'EOT'
 {"about": "two nodes", "nodes": [{"count": 2, "sockets": 2, "cores": 8, "gpus": 2, "nics": 1, "links": "nvlink", "ranks": 2}],
  "place": "round-robin", "speeds": {"gpu": {"alpha": "2us", "bandwidth": "400GB/s"}, "link": {"alpha": "3us", "bandwidth":
@@ -242,6 +269,15 @@ EOT
     timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 1 env CUDA_VISIBLE_DEVICES=0,1 "$BUILD/tutti" topo : \
         -n 1 env CUDA_VISIBLE_DEVICES=1,0 "$BUILD/tutti" topo >"$output" 2>&1
     says "^warning: ranks 0-1: share a GPU while others are idle: ranks 0 and 1 are on one GPU, while 1 of the 2"
+    # and which are shown no other
+    export CUDA_VISIBLE_DEVICES=1
+    topo 2
+    says "^node 0: .* 2 GPUs joined by NVLink"
+    says "^warning: ranks 0-1: share a GPU while others are idle: ranks 0 and 1 are on one GPU, while 1 of the 2"
+    export TUTTI_SIM_LINKS=none
+    topo 2
+    says "^warning: ranks 0-1: on GPUs that cannot reach each other"
+    unset CUDA_VISIBLE_DEVICES TUTTI_SIM_LINKS
     rm -f "$output.json"
 }
 

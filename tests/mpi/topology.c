@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The topology that Tutti makes of a communicator, as its line at TUTTI_LOG=debug tells it: of all ranks, of parts of
- * them and of ranks in another order, found on the simulated device, or told by TUTTI_TOPO. That of MPI_COMM_WORLD is no
- * other's: it is made by the first collective, since in MPI_Init a program has no GPU yet. topology MODE: "linked" or
- * "apart", what the GPUs are expected to be to each other; or "told", as two nodes of two GPUs each, ranks dealt out in
- * turn, which is what the file that run.sh wrote says. */
+ * them and of ranks in another order, found on the simulated device, or told by TUTTI_TOPO. That of MPI_COMM_WORLD is
+ * no other's: it is made by the first collective, since in MPI_Init a program has no GPU yet. topology MODE [GPUS]:
+ * "linked" or "apart", what the GPUs are expected to be to each other; or "told", as two nodes of two GPUs each, ranks
+ * dealt out in turn, which is what the file that run.sh wrote says. GPUS: on the node, of which each rank sees one
+ * only, that of its number. */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@ enum { MOST = 16 };
 
 static const char *mode;
 static bool told;
+static int gpus; /* on the node; 0: those that every rank sees */
 
 struct seat {
     int node, socket, gpu, nic; /* -1: "-" */
@@ -86,7 +89,9 @@ static int node_of(int rank)
 
 static int gpu_of(int rank)
 {
-    return told ? rank / 2 % 2 : test_gpus ? rank % test_gpus : -1;
+    const int n = gpus ? gpus : test_gpus;
+
+    return told ? rank / 2 % 2 : n ? rank % n : -1;
 }
 
 static bool same_gpu(int a, int b)
@@ -144,6 +149,16 @@ static void check_comm(MPI_Comm comm, const char *name)
     test_check(linked == (strcmp(mode, "apart") ? expected : 0), "NVLink on %d nodes, expected %s", linked, mode);
 }
 
+/* NVML must have been asked where CUDA shows one GPU of several, and must not have been loaded where it shows all. */
+static void check_nvml(void)
+{
+    void *nvml = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+    test_now("%s, at the end", mode);
+    test_check((nvml != NULL) == (gpus > 0), "NVML is %sloaded", nvml ? "" : "not ");
+    test_check(!gpus || test_gpus == 1, "rank %d sees %d GPUs", test_rank, test_gpus);
+}
+
 static void check_split(int colour, int key, const char *name)
 {
     MPI_Comm comm;
@@ -157,6 +172,7 @@ int main(int argc, char **argv)
 {
     mode = argc > 1 ? argv[1] : "linked";
     told = strcmp(mode, "told") == 0;
+    gpus = argc > 2 ? atoi(argv[2]) : 0;
     test_begin(&argc, &argv, 60);
     test_set("TUTTI_LOG", "debug");
     check_comm(MPI_COMM_WORLD, "the world");
@@ -166,5 +182,6 @@ int main(int argc, char **argv)
     check_split(test_rank / 2, test_rank, "halves");
     check_split(test_rank == 0, test_rank, "all but the first");
     test_set("TUTTI_LOG", "warn");
+    check_nvml();
     return test_end();
 }

@@ -5,7 +5,6 @@
 #include "tests/simcuda/sim.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,37 +15,7 @@
 struct sim sim = {.lock = PTHREAD_MUTEX_INITIALIZER, .progress = PTHREAD_COND_INITIALIZER, .memory = (size_t)8 << 30};
 _Thread_local bool sim_in_callback;
 
-void sim_say(const char *format, ...)
-{
-    char line[512];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    fprintf(stderr, "simulated GPU: %s\n", line);
-}
-
 /* ---- start and end ---- */
-
-/* A number in [low, high] from the environment; *value is left alone when it is unset. */
-static CUresult environment_number(const char *name, long low, long high, long *value)
-{
-    const char *text = getenv(name);
-    char *end;
-    long n;
-
-    if (!text || !*text)
-        return CUDA_SUCCESS;
-    errno = 0;
-    n = strtol(text, &end, 10);
-    if (errno || end == text || *end || n < low || n > high) {
-        sim_say("%s=%s is not a number from %ld to %ld", name, text, low, high);
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    *value = n;
-    return CUDA_SUCCESS;
-}
 
 /* 512M, 8G: bytes of memory. */
 static CUresult environment_size(const char *name, size_t *value)
@@ -69,39 +38,20 @@ static CUresult environment_size(const char *name, size_t *value)
     return CUDA_SUCCESS;
 }
 
-/* As the real one: ordinals up to the first that does not exist. */
-static void choose_visible(int present)
-{
-    const char *list = getenv("CUDA_VISIBLE_DEVICES");
-    char *end;
-
-    sim.ngpus = 0;
-    for (int i = 0; !list && i < present; i++)
-        sim.physical[sim.ngpus++] = i;
-    while (list && *list) {
-        const long n = strtol(list, &end, 10);
-
-        if (end == list || n < 0 || n >= present || sim.ngpus == present)
-            break;
-        sim.physical[sim.ngpus++] = (int)n;
-        list = *end == ',' ? end + 1 : "";
-    }
-}
-
 static CUresult start(void)
 {
     long gpus = 1, delay = 0;
-    CUresult error = environment_number("TUTTI_SIM_GPUS", 0, SIM_MAX_GPUS, &gpus);
+    CUresult error = sim_node_gpus(&gpus);
 
     if (!error)
         error = environment_size("TUTTI_SIM_MEMORY", &sim.memory);
     if (!error)
-        error = environment_number("TUTTI_SIM_DELAY_US", 0, 60000000, &delay);
+        error = sim_environment_number("TUTTI_SIM_DELAY_US", 0, 60000000, &delay);
     if (!error)
         error = sim_fault_environment();
     if (error)
         return error;
-    choose_visible((int)gpus);
+    sim.ngpus = sim_node_visible((int)gpus, sim.physical);
     if (!sim.ngpus)
         return CUDA_ERROR_NO_DEVICE;
     if (delay)
@@ -196,22 +146,9 @@ bool sim_device_valid(CUdevice device)
     return device >= 0 && device < sim.ngpus;
 }
 
-/* The node's boot id, so that all processes of a node agree and no two nodes do, and the device's ordinal. */
 CUuuid sim_uuid(int device)
 {
-    CUuuid uuid = {{0}};
-    uint64_t hash = 0xcbf29ce484222325u;
-    FILE *boot = fopen("/proc/sys/kernel/random/boot_id", "r");
-    int c;
-
-    while (boot && (c = fgetc(boot)) != EOF)
-        hash = (hash ^ (uint64_t)c) * 0x100000001b3u;
-    if (boot)
-        fclose(boot);
-    memcpy(uuid.bytes, "SIMU", 4);
-    memcpy(uuid.bytes + 4, &hash, 8);
-    memcpy(uuid.bytes + 12, &sim.physical[device], 4);
-    return uuid;
+    return sim_node_uuid(sim.physical[device]);
 }
 
 int sim_device_of(const CUuuid *uuid)
@@ -354,24 +291,6 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
     return sim_leave(error);
 }
 
-/* TUTTI_SIM_LINKS: what lies between two GPUs of the node. */
-static CUresult links(bool *reachable, bool *linked)
-{
-    const char *text = getenv("TUTTI_SIM_LINKS");
-
-    *reachable = *linked = true;
-    if (!text || !*text || strcmp(text, "nvlink") == 0)
-        return CUDA_SUCCESS;
-    *linked = false;
-    if (strcmp(text, "pcie") == 0)
-        return CUDA_SUCCESS;
-    *reachable = false;
-    if (strcmp(text, "none") == 0)
-        return CUDA_SUCCESS;
-    sim_say("TUTTI_SIM_LINKS=%s is not nvlink, pcie or none", text);
-    return CUDA_ERROR_INVALID_VALUE;
-}
-
 CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device, CUdevice peer)
 {
     CUresult error = enter_device(device, value);
@@ -382,7 +301,7 @@ CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CU
     if (!error && (device == peer || attribute == 0))
         error = CUDA_ERROR_INVALID_VALUE;
     if (!error)
-        error = links(&reachable, &linked);
+        error = sim_node_links(&reachable, &linked);
     if (!error)
         *value = attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED
                      ? reachable

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "cuda/cuda_abi.h"
+#include "tests/simcuda/node.h"
 
 #pragma GCC visibility push(default)
 #include "tests/simcuda/simcuda.h"
@@ -21,7 +22,7 @@
 #include "tests/simcuda/driver_more.def"
 #pragma GCC visibility pop
 
-enum { SIM_MAX_GPUS = 64, SIM_VERSION = 13000 };
+enum { SIM_VERSION = 13000 };
 
 /* ---- completion ---- */
 
@@ -254,7 +255,6 @@ int sim_device_of(const CUuuid *uuid); /* -1: not visible here */
 CUresult sim_fault_environment(void);
 bool sim_fault_due(unsigned long *countdown);
 bool sim_fault_lasts(unsigned long *countdown);
-void sim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern _Thread_local bool sim_in_callback;
 extern _Thread_local struct simcuda_where sim_here;
 

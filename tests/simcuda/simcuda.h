@@ -7,6 +7,8 @@
  *   TUTTI_SIM_GPUS=N       devices of the node, 0 to 64, 1 by default; CUDA_VISIBLE_DEVICES picks among them
  *   TUTTI_SIM_MEMORY=SIZE  memory of each device, such as 512M; 8G by default
  *   TUTTI_SIM_LINKS=HOW    what joins the GPUs: nvlink (the default), pcie, or none: they cannot reach each other
+ *   TUTTI_SIM_NVML=HOW     which GPUs the libnvidia-ml.so.1 beside it shows: all (the default), own: those in
+ *                          CUDA_VISIBLE_DEVICES; none: it does not start
  *   TUTTI_SIM_DELAY_US=N   each piece of asynchronous work takes at least this long
  *   TUTTI_SIM_FAULT=SPEC   as simcuda_inject
  */
