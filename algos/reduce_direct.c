@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Direct reduce, the mirror of bcast_direct.c: each rank but the root is sent a part of the vector by all others but
- * the root, reduces it and sends it to the root, which adds its own. Two rounds whatever p is, and nobody sends or
- * receives more than one vector: the choice where every pair has a link of its own and messages are cheap. Where
- * operands must stay in order, or in the canonical tree (pieces.h), the root takes part like all others, and its link
- * carries twice as much. 2 alpha where messages to different ranks start together, 2(p-1) alpha where they start one by
- * one,
+/* Direct reduce, the mirror of bcast_direct.c: each rank but the root is sent a part of the vector by all others but the
+ * root, reduces it and sends it to the root, which adds its own. Two rounds whatever p is, and nobody sends or receives
+ * more than one vector: the choice where every pair has a link of its own and messages are cheap. Where operands must
+ * stay in order, or in the canonical tree (pieces.h), the root takes part like all others, and its link carries twice as
+ * much. 2 alpha where messages to different ranks start together, 2(p-1) alpha where they start one by one,
  * + (p-2)/(p-1) n beta + n beta + 2 n gamma. */
 #include "algos/levels.h"
 
