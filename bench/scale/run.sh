@@ -69,7 +69,7 @@ for topology in $topologies; do
         step=$((step + 1))
         progress "$(printf '[%2d/%2d] %s: %s' "$step" "$total" "$topology" "$column")"
         if [ "$column" = tutti ]; then
-            simulate "$folder" mpich "$file" "$collectives" "$sizes" "$alg" $segment >"$folder/$column"
+            (DETACHED=0; simulate "$folder" mpich "$file" "$collectives" "$sizes" "$alg" $segment) >"$folder/$column"
         else
             simulate "$folder" "$column" "$file" "$collectives" "$sizes" native >"$folder/$column"
         fi
