@@ -7,8 +7,8 @@
 
 #include "coll/plan.h"
 
-enum { SMALLEST = 4 << 10, LARGEST = 64 << 20, FALLBACK = 128 << 10 };
-static const double same = 1 - 1e-6;
+enum { SMALLEST = 4 << 10, LARGEST = 64 << 20, SEGMENTS = 15, FALLBACK = 128 << 10 };
+static const double same = 1 - 1e-6, as_good = 1.01;
 
 /* Of a shape, what all ranks share, and what all ranks know of lengths: nothing where they are local. */
 static struct tt_shape shared_part(const struct tt_shape *s)
@@ -34,20 +34,26 @@ static int64_t elements(const struct tt_shape *s, int64_t bytes)
     return bytes > (int64_t)s->unit ? bytes / (int64_t)s->unit : 1;
 }
 
+/* The least time of any segment, and then the longest segment that is as good to a hundredth: the formulas are flat
+ * near their optimum, and each segment is more messages. */
 static struct tt_estimate estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
 {
     const int64_t first = s->segment ? s->segment : elements(s, LARGEST);
-    struct tt_estimate e = {alg, seconds(alg, *s, first, net), first};
+    const struct tt_estimate longest = {alg, seconds(alg, *s, first, net), first};
+    struct tt_estimate e[SEGMENTS] = {longest};
+    double least = longest.seconds;
+    int n = 1, i = 0;
 
     if (!alg->segmented || s->segment)
-        return e;
+        return longest;
     for (int64_t bytes = LARGEST / 2; bytes >= SMALLEST; bytes /= 2) {
-        const double now = seconds(alg, *s, elements(s, bytes), net);
-
-        if (now < e.seconds * same)
-            e = (struct tt_estimate){alg, now, elements(s, bytes)};
+        e[n] = (struct tt_estimate){alg, seconds(alg, *s, elements(s, bytes), net), elements(s, bytes)};
+        least = e[n].seconds < least ? e[n].seconds : least;
+        n++;
     }
-    return e;
+    while (e[i].seconds > least * as_good)
+        i++;
+    return e[i];
 }
 
 struct tt_estimate tt_estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)

@@ -41,8 +41,8 @@ void play_native(const struct play *p)
     call(p, p->memory, p->memory + p->total);
 }
 
-/* SMPI takes ranks on one host to share a node. Each of ours has a host, so that it has ports of its own; so for the time
- * of the first calls all ranks of a node move in with the first of them. Without this none of the peers' two-level
+/* SMPI takes ranks on one host to share a node. Each of ours has a host, so that it has ports of its own; so for the
+ * time of the first calls all ranks of a node move in with the first of them. Without this none of the peers' two-level
  * algorithms would run. Two sizes, since the choice, and with it what is prepared, goes by size. */
 void play_meet(const struct play *p)
 {
@@ -58,9 +58,9 @@ void play_meet(const struct play *p)
 
         small.memory = buffers;
         small.total = bytes;
-#define C(id, blocks)                                                                                                \
-    small.coll = TT_COLL_##id;                                                                                       \
-    small.count = bytes / 4 / (blocks ? p->topo->size : 1);                                                          \
+#define C(id, blocks)                                                                                                  \
+    small.coll = TT_COLL_##id;                                                                                         \
+    small.count = bytes / 4 / (blocks ? p->topo->size : 1);                                                            \
     play_native(&small);
         PLAY_COLLECTIVES(C)
 #undef C

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The platform of the scale simulation, from a topology: what selector/topo.h says a port is, as SimGrid's links, with a
- * host for each rank and a route for each pair of ranks. The alpha of a level is the latency of the sender's port. It
+/* The platform of the scale simulation, from a topology: what selector/topo.h says a port is, as SimGrid's links, with
+ * a host for each rank and a route for each pair of ranks. The alpha of a level is the latency of the sender's port. It
  * reads topologies by the selector's own reader, so that simulator and selector cannot see two machines.
  *
  *     platform TOPOLOGY FOLDER [RANKS]    writes FOLDER/platform.xml and FOLDER/hosts
@@ -78,8 +78,10 @@ static void write_route(const struct tt_topo *t, int from, int to, FILE *out)
  * algorithms. */
 static void write_platform(const struct tt_topo *t, FILE *out)
 {
-    fprintf(out, "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
-                 "<!-- %s -->\n<platform version=\"4.1\">\n <zone id=\"all\" routing=\"Full\">\n", t->about);
+    fprintf(out,
+            "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+            "<!-- %s -->\n<platform version=\"4.1\">\n <zone id=\"all\" routing=\"Full\">\n",
+            t->about);
     for (int r = 0; r < t->size; r++)
         fprintf(out, "  <host id=\"r%d\" speed=\"1Gf\"/>\n", r);
     fprintf(out, "  <link id=\"self\" bandwidth=\"1e18Bps\" latency=\"0s\" sharing_policy=\"FATPIPE\"/>\n");

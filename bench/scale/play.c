@@ -4,12 +4,13 @@
  *
  *     play TOPOLOGY COLLECTIVE,... BYTES,... auto|native|all|ALGORITHM [SEGMENT]
  *
- * prints "# collective formula-of-its-bound" and then "collective bytes algorithm segment seconds bound expected priced"
- * lines: segment in bytes, expected by the closed form, and with `all`, which times every algorithm, priced in our own
- * virtual time (selector/price.h). 0 where there is none. Time is from when all ranks start, at the same instant, to
- * when the last is done. All ranks are in one process, each with its own copy of the program's variables. No data
- * passes: 64 ranks with 256 MiB each would not fit. So all ranks have the same memory; for SMPI's own collectives this is
- * its replay mode, in which the temporary buffers of its algorithms are one, and nothing is folded. */
+ * prints "# collective formula-of-its-bound" and then "collective bytes algorithm segment seconds bound expected
+ * priced" lines: segment in bytes, expected by the closed form, and with `all`, which times every algorithm, priced in
+ * our own virtual time (selector/price.h). 0 where there is none. Time is from when all ranks start, at the same
+ * instant, to when the last is done. All ranks are in one process, each with its own copy of the program's variables.
+ * No data passes: 64 ranks with 256 MiB each would not fit. So all ranks have the same memory; for SMPI's own
+ * collectives this is its replay mode, in which the temporary buffers of its algorithms are one, and nothing is folded.
+ */
 #include <simgrid/actor.h>
 #include <simgrid/barrier.h>
 #include <stdio.h>
@@ -92,7 +93,8 @@ static void time_alg(struct meeting *m, const struct play *p, const struct tt_al
     const struct part part = play_part(p, alg, segment);
     const double seconds = take(m, p, part.plan);
 
-    say(p, part.alg->name, &part, seconds, priced && p->rank == 0 ? tt_price_call(p->topo, part.alg, &part.shape, NULL) : 0);
+    say(p, part.alg->name, &part, seconds,
+        priced && p->rank == 0 ? tt_price_call(p->topo, part.alg, &part.shape, NULL) : 0);
     tt_plan_free(part.plan);
 }
 

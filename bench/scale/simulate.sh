@@ -3,8 +3,9 @@
 # each line of FOLDER/hosts, and prints its lines.
 #
 # What would distort is switched off: computation and its clock, TCP's windows, cross traffic, SMPI's own factors of
-# latency and bandwidth. Messages up to $EAGER bytes are eager, for all alike: they start when they are sent, not only
+# latency and bandwidth. Messages up to $EAGER bytes are eager: they start when they are sent, not only
 # when both ends are there. BUILD is the build tree.
+# SMPI is slow with many eager messages, since it keeps them in a list that it walks through for each.
 EAGER=${EAGER:-65536}
 
 simulate()

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Our side: the plan that the selector would have, carried out by the executor as it is, over MPI point-to-point. Memory
- * is not there: a place that moves and reduces nothing, but takes the time that the topology says, which for the scale
- * platforms is none.
+/* Our side: the plan that the selector would have, carried out by the executor as it is, over MPI point-to-point.
+ * Memory is not there: a place that moves and reduces nothing, but takes the time that the topology says, which for the
+ * scale platforms is none.
  *
- * Two things differ from a run in earnest, both in how a rank waits. Virtual time passes only while a rank is inside the
- * simulator, so one that has nothing to do waits for a message there instead of polling. And SMPI's MPI_Testall
- * completes some requests of an array without the others, keeping no statuses, so each is tested alone. */
+ * Two things differ from a run in earnest, both in how a rank waits. Virtual time passes only while a rank is inside
+ * the simulator, so one that has nothing to do waits for a message there instead of polling. And SMPI's MPI_Testall
+ * completes some requests of an array without the others, keeping no statuses, so each is waited for alone. */
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
 #include <stdio.h>
@@ -20,10 +20,10 @@
 
 /* Variables are this rank's own, as SMPI has it. */
 static const struct tt_topo *paying;
-static double launch;                     /* of this rank's */
-static double busy_until;                 /* copies and reductions are done one at a time */
-static double finished[TT_MAX_QUEUES];    /* when the last one of each queue is */
-static const double moment = 2e-9;        /* that the simulator cannot tell apart */
+static double launch;                  /* of this rank's */
+static double busy_until;              /* copies and reductions are done one at a time */
+static double finished[TT_MAX_QUEUES]; /* when the last one of each queue is */
+static const double moment = 2e-9;     /* that the simulator cannot tell apart */
 
 static int work(int queue, double seconds)
 {
@@ -78,47 +78,39 @@ static int send_later(MPI_Comm comm, int peer, int tag, const void *buf, size_t 
     return tt_wire_p2p.send(comm, peer, tag, buf, bytes, request);
 }
 
-/* Requests that are gone have left their statuses. */
-static int test_each(int n, MPI_Request *requests, MPI_Status *statuses, bool *done)
+/* Requests that have been waited for are gone, and have left their statuses. None is tested: SMPI keeps a list of what
+ * a rank has not waited for, and walks through it for each message. */
+static int test_none(int n, MPI_Request *requests, MPI_Status *statuses, bool *done)
 {
+    (void)statuses;
     *done = true;
-    for (int i = 0; i < n; i++) {
-        int flag = 1;
-
-        if (requests[i] != MPI_REQUEST_NULL)
-            MPI_Test(&requests[i], &flag, &statuses[i]);
-        *done &= flag;
-    }
+    for (int i = 0; i < n && *done; i++)
+        *done = requests[i] == MPI_REQUEST_NULL;
     return MPI_SUCCESS;
 }
 
-/* With one lane under way nothing happens before all of its messages are over. */
-static void wait_for_round(struct tt_lane_state *l)
+/* Waits until some lane gets on. A lane waits for all of its messages, so for the first that is not over. */
+static void wait_for_a_lane(struct tt_req *req)
 {
-    for (int i = 0; i < l->inflight; i++)
-        if (l->requests[i] != MPI_REQUEST_NULL)
-            MPI_Wait(&l->requests[i], &l->statuses[i]);
-}
-
-static void wait_for_any(struct tt_req *req, MPI_Request *room)
-{
-    MPI_Request *from[TT_MAX_LANES * req->plan->max_round + 1];
-    MPI_Status *to[TT_MAX_LANES * req->plan->max_round + 1], status;
+    MPI_Request first[TT_MAX_LANES], *from[TT_MAX_LANES];
+    MPI_Status *to[TT_MAX_LANES], status;
     int n = 0, which;
 
     for (int lane = 0; lane < req->plan->nlanes; lane++) {
         struct tt_lane_state *l = &req->lanes[lane];
+        int i = 0;
 
-        for (int i = 0; i < l->inflight; i++)
-            if (l->requests[i] != MPI_REQUEST_NULL) {
-                from[n] = &l->requests[i];
-                to[n] = &l->statuses[i];
-                room[n++] = l->requests[i];
-            }
+        while (i < l->inflight && l->requests[i] == MPI_REQUEST_NULL)
+            i++;
+        if (i == l->inflight)
+            continue;
+        from[n] = &l->requests[i];
+        to[n] = &l->statuses[i];
+        first[n++] = l->requests[i];
     }
     if (n == 0)
         return;
-    MPI_Waitany(n, room, &which, &status);
+    MPI_Waitany(n, first, &which, &status);
     *from[which] = MPI_REQUEST_NULL;
     *to[which] = status;
 }
@@ -139,17 +131,15 @@ static double next_finish(const struct tt_req *req)
 
 /* Where there are several lanes, a message that comes while another lane works is noticed when that is over: a little
  * late, in a machine where work takes time. */
-static void carry_out(struct tt_req *req, MPI_Request *room)
+static void carry_out(struct tt_req *req)
 {
     while (!tt_req_progress(req)) {
         const double finish = next_finish(req);
 
-        if (req->plan->nlanes == 1)
-            wait_for_round(&req->lanes[0]);
         if (finish > 0)
             sg_actor_sleep_until(finish);
-        else if (req->plan->nlanes > 1)
-            wait_for_any(req, room);
+        else
+            wait_for_a_lane(req);
     }
 }
 
@@ -213,24 +203,25 @@ static void give_up(const struct tt_req *req)
 void play_tutti(const struct play *p, const struct tt_plan *plan)
 {
     struct tt_wire wire = tt_wire_p2p;
-    struct tt_binding with = {.comm = MPI_COMM_WORLD, .wire = &wire, .home = &nowhere, .host = &no_host,
-                               .on_device = ~0u}; /* work is asynchronous, as on a GPU */
-    MPI_Request *room = malloc(sizeof *room * (size_t)(plan->max_round * plan->nlanes + 1));
+    struct tt_binding with = {.comm = MPI_COMM_WORLD,
+                              .wire = &wire,
+                              .home = &nowhere,
+                              .host = &no_host,
+                              .on_device = ~0u}; /* work is asynchronous, as on a GPU */
     struct tt_req req;
 
     wire.send = send_later;
-    wire.test = test_each;
+    wire.test = test_none;
     paying = p->topo;
     launch = p->topo->seats[p->rank].gpu >= 0 ? p->topo->launch : 0;
     for (int buf = 0; buf < TT_NBUFS; buf++)
         with.base[buf] = p->memory;
-    if (!room || tt_req_start(&req, plan, &with, NULL)) {
+    if (tt_req_start(&req, plan, &with, NULL)) {
         fprintf(stderr, "play: out of memory\n");
         exit(EXIT_FAILURE);
     }
-    carry_out(&req, room);
+    carry_out(&req);
     if (req.failed)
         give_up(&req);
     tt_req_end(&req);
-    free(room);
 }
