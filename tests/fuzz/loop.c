@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Feeds a target where there is no libFuzzer: inputs made from its seeds and words by a few mutations each, from a
- * fixed seed, so that the same inputs come each time, for as long as TUTTI_FUZZ_SECONDS says (5). It does not know what
+ * fixed seed, so that the same inputs come each time, for as long as TUTTI_TEST_FUZZ_SECONDS says (5). It does not know what
  * it has reached, as libFuzzer does; words of the grammar make up for some of that. An input that ends the process, or
  * takes more than PATIENCE seconds, is written to PROGRAM.crash; `PROGRAM FILE` feeds that file alone, and `PROGRAM
  * --seeds DIR` hands seeds and words to libFuzzer. */
@@ -162,7 +162,7 @@ static int feed_file(const char *name)
 
 int main(int argc, char **argv)
 {
-    const char *seconds = getenv("TUTTI_FUZZ_SECONDS");
+    const char *seconds = getenv("TUTTI_TEST_FUZZ_SECONDS");
     const time_t end = time(NULL) + (seconds ? atoi(seconds) : 5);
     long n = 0;
 
