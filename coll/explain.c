@@ -79,10 +79,9 @@ void tt_explain(const struct tt_job *job, const struct tt_entry *entry, const ch
 
 void tt_warn_of_slow(const struct tt_job *job, const struct tt_choice *choice)
 {
-    static atomic_uint warned[TT_NCOLLS]; /* in that generation of the configuration */
+    static atomic_bool warned[TT_NCOLLS];
 
-    if (choice->slow && job->comm->rank == 0 &&
-        atomic_exchange(&warned[job->call->coll], tt_config_generation) != tt_config_generation)
+    if (choice->slow && job->comm->rank == 0 && !atomic_exchange(&warned[job->call->coll], true))
         tt_log(TT_WARN, "%s on %d ranks: %s (%s). Said once for each collective.", job->row->name, job->comm->size,
                choice->alg->name, choice->why);
 }

@@ -79,13 +79,29 @@ static bool by_rules(const struct question *q, const struct tt_rules *rules, str
     return false;
 }
 
+/* The first of our own that can: of one rank, where nothing passes between ranks, or where there was no memory for more. */
+static void without_model(const struct question *q, struct tt_choice *choice)
+{
+    for (int i = 0; tt_algs[i] && !choice->alg; i++)
+        if (tt_algs[i]->delegate == TT_OWN && tt_alg_serves(tt_algs[i], q->coll) && !tt_infeasible(tt_algs[i], q->s))
+            choice->alg = tt_algs[i];
+    if (!choice->alg)
+        choice->alg = find(q->coll, "native");
+    else if (choice->alg->segmented)
+        choice->segment = tt_best_segment(choice->alg, q->s, NULL);
+    add(choice, q->s->size == 1 ? "one rank" : "no model of the links");
+}
+
 static void by_model(const struct question *q, struct tt_choice *choice)
 {
-    struct tt_estimate best = {0}, next = {0};
+    struct tt_estimate best, next;
     char time[32];
 
-    if (q->net)
-        tt_model_choose(q->coll, q->s, q->net, &best, &next);
+    if (!q->net) {
+        without_model(q, choice);
+        return;
+    }
+    tt_model_choose(q->coll, q->s, q->net, &best, &next);
     choice->alg = best.alg ? best.alg : find(q->coll, "native");
     choice->segment = best.segment;
     if (!best.alg) {
@@ -110,7 +126,7 @@ static void complete(const struct question *q, struct tt_choice *choice)
     s.segment = choice->segment ? choice->segment : s.segment;
     chosen = tt_estimate(choice->alg, &s, q->net);
     tt_model_choose(q->coll, q->s, q->net, &best, &next);
-    choice->slow = best.alg && chosen.seconds > much * best.seconds;
+    choice->slow = best.alg && best.seconds > 0 && chosen.seconds > much * best.seconds;
     if (choice->slow)
         add(choice, "; slow: the model expects %.0f times what %s takes", chosen.seconds / best.seconds,
             best.alg->name);

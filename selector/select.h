@@ -18,7 +18,8 @@ struct tt_orders {
     const struct tt_rules *info;  /* the communicator's info key */
     const struct tt_rules *pin;   /* TUTTI_<COLLECTIVE> */
     const struct tt_rules *rules; /* TUTTI_RULES */
-    const struct tt_net *net;     /* for the model, which decides where nobody else does; NULL: the MPI below then */
+    const struct tt_net *net;     /* for the model, which decides where nobody else does; NULL: the first of our own
+                                     that can */
     int level;                    /* an enum tt_level, which rules may ask for; -1: not known */
 };
 
