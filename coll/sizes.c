@@ -201,6 +201,13 @@ static char *size_print(char *text, size_t size, int64_t bytes, double thousand,
     return text;
 }
 
+bool tt_size_is_decimal(const char *text)
+{
+    const size_t n = strlen(text);
+
+    return n > 2 && strchr("Bb", text[n - 1]) && strchr("KMGTkmgt", text[n - 2]);
+}
+
 char *tt_size_print(char *text, size_t size, int64_t bytes)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -3,6 +3,7 @@
 #ifndef TT_SIZES_H
 #define TT_SIZES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,6 +11,9 @@
  * one byte; letters of either case. Returns 0 and the bytes, or -1 when text is anything else, is not a whole
  * number of bytes, or does not fit. */
 int tt_size_parse(const char *text, int64_t *bytes);
+
+/* Was a size that can be read written in powers of 1000, "64KB"? Then it is printed so. */
+bool tt_size_is_decimal(const char *text);
 
 /* bytes in the unit that reads best, to a tenth: "8 B", "64 KiB", "1.5 MiB". Returns text. */
 char *tt_size_print(char *text, size_t size, int64_t bytes);

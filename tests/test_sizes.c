@@ -75,6 +75,17 @@ static void expect_value(double got, double expected, const char *text)
     ck_assert_msg(got == expected, "\"%s\" read as %.17g, expected %.17g", text, got, expected);
 }
 
+START_TEST(tells_powers_of_ten)
+{
+    static const char *const tens[] = {"64KB", "1gb"}, *const others[] = {"64", "64B", "64K", "64KiB"};
+
+    for (size_t i = 0; i < sizeof tens / sizeof *tens; i++)
+        ck_assert(tt_size_is_decimal(tens[i]));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ck_assert(!tt_size_is_decimal(others[i]));
+}
+END_TEST
+
 START_TEST(reads_times_and_rates)
 {
     double value;
@@ -147,6 +158,7 @@ int main(void)
     tcase_add_loop_test(all, reads_sizes, 0, sizeof good / sizeof *good);
     tcase_add_loop_test(all, refuses_what_is_no_size, 0, sizeof bad / sizeof *bad);
     tcase_add_test(all, prints_the_unit_that_reads_best);
+    tcase_add_test(all, tells_powers_of_ten);
     tcase_add_test(all, reads_times_and_rates);
     tcase_add_test(all, refuses_what_is_no_time_or_rate);
     tcase_add_test(all, prints_times_and_rates);

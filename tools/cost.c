@@ -65,14 +65,6 @@ static double rate_of(const struct argp_state *state, const char *option, const 
     return rate;
 }
 
-/* "100MB" is a power of ten; "100M" and "100MiB" are not. */
-static bool is_decimal(const char *size)
-{
-    const size_t length = strlen(size);
-
-    return length > 2 && strchr("KMGTkmgt", size[length - 2]) && strchr("Bb", size[length - 1]);
-}
-
 static void take_name(struct argp_state *state, struct arguments *a, const char *name)
 {
     if (a->what && a->alg_name)
@@ -127,7 +119,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case BYTES:
         a->bytes = tool_size(state, "--bytes", arg);
-        a->decimal = is_decimal(arg);
+        a->decimal = tt_size_is_decimal(arg);
         return 0;
     case ROOT:
         a->root = tool_natural(state, "--root", arg);

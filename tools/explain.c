@@ -36,13 +36,6 @@ static const struct argp_option options[] = {
     {"max", MOST, "SIZE", 0, "a plot ends there [1G]", 3},
     {0}};
 
-static bool in_tens(const char *text)
-{
-    const size_t n = strlen(text);
-
-    return n > 2 && strchr("Bb", text[n - 1]) && strchr("KMGTkmgt", text[n - 2]);
-}
-
 static error_t parse_call(int key, char *arg, struct argp_state *state)
 {
     struct tool_ask *a = state->input;
@@ -53,7 +46,7 @@ static error_t parse_call(int key, char *arg, struct argp_state *state)
         return 0;
     case BYTES:
         a->bytes = tool_size(state, "--bytes", arg);
-        a->tens = in_tens(arg);
+        a->tens = tt_size_is_decimal(arg);
         return 0;
     case TYPE:
         a->type_name = arg;
