@@ -173,16 +173,21 @@ ends()
     says "all as it should be"
 }
 
-# as_without MODE: the exit status that there is without Tutti, and no signal that is not there then
+# as_without MODE: the exit status that there is without Tutti, and no signal that is not there then. MPICH's mpiexec tells
+# of a rank that left without MPI_Finalize now as of one that was hung up on, now not at all (1 in 40 times, without
+# Tutti): so it has three tries to say the same of both.
 as_without()
 {
-    timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 2 "$PROGRAMS/ends" "$1" >"$output" 2>&1
-    plain=$?
-    signals=$(grep -ci -e signal -e segmentation "$output")
-    launch 2 "" ends "$1"
-    echo "ends $1: exit status $status, without Tutti $plain"
-    [ $status -eq $plain ] && [ "$(grep -ci -e signal -e segmentation "$output")" -eq "$signals" ] ||
-        { head -40 "$output"; fail "ends $1 in another way than without Tutti"; }
+    for _ in 1 2 3; do
+        timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 2 "$PROGRAMS/ends" "$1" >"$output" 2>&1
+        plain=$?
+        signals=$(grep -ci -e signal -e segmentation "$output")
+        launch 2 "" ends "$1"
+        echo "ends $1: exit status $status, without Tutti $plain"
+        [ $status -eq $plain ] && [ "$(grep -ci -e signal -e segmentation "$output")" -eq "$signals" ] && return
+    done
+    head -40 "$output"
+    fail "ends $1 in another way than without Tutti"
 }
 
 run_ends()
