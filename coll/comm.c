@@ -187,7 +187,6 @@ static void adopt(struct tt_comm *c, struct tt_topo *topo)
  * lest that rank's next call begin by making what the others have: false, on all ranks. */
 static bool make_ready(MPI_Comm comm, struct tt_comm *c)
 {
-    tt_meet(comm);
     if (!tt_all_have(comm, c))
         return false;
     tt_comm_forget(c);
@@ -196,28 +195,31 @@ static bool make_ready(MPI_Comm comm, struct tt_comm *c)
     c->usable = c->wire_comm != MPI_COMM_NULL;
     if (c->usable && crosses_worlds(comm, c->size))
         c->usable = tt_comm_agree(c->wire_comm) == MPI_SUCCESS;
-    if (c->usable)
-        adopt(c, tt_topo_assumed(c->size));
     return true;
 }
 
-/* Ranks of several worlds cannot know it of each other, and stay where they are assumed to be: on one node. */
-static void locate(MPI_Comm comm, struct tt_comm *c)
+/* Ranks of several worlds cannot know it of each other, and stay where they are assumed to be: on one node. So are all,
+ * until they are located. */
+static void locate(MPI_Comm comm, enum tt_stage stage, struct tt_comm *c)
 {
-    c->stage = TT_LOCATED;
-    if (!c->usable || crosses_worlds(comm, c->size))
-        return;
-    tt_meet(comm);
-    adopt(c, tt_topology_of(c->wire_comm));
+    const bool look = stage >= TT_LOCATED && c->usable && !crosses_worlds(comm, c->size);
+
+    if (c->usable && (look || !c->net))
+        adopt(c, look ? tt_topology_of(c->wire_comm) : tt_topo_assumed(c->size));
+    c->stage = stage;
 }
 
 /* False, on all ranks, if one of them had no memory for its state; c is NULL there. */
 static bool advance(MPI_Comm comm, enum tt_stage stage, struct tt_comm *c)
 {
-    if ((!c || c->stage < TT_READY) && stage >= TT_READY && !make_ready(comm, c))
+    const enum tt_stage now = c ? c->stage : TT_KNOWN;
+
+    if (now >= stage)
+        return true;
+    tt_meet(comm);
+    if (now < TT_READY && !make_ready(comm, c))
         return false;
-    if (c->stage < TT_LOCATED && stage >= TT_LOCATED)
-        locate(comm, c);
+    locate(comm, stage, c);
     return true;
 }
 

@@ -65,16 +65,16 @@ static bool by_rules(const struct question *q, const struct tt_rules *rules, str
 
     while ((rule = tt_rules_next(rules, rule, &q->facts))) {
         const struct tt_alg *alg = tt_rule_algorithm(rule, q->coll);
-        const char *not = why_not(q, alg);
+        const char *reason = why_not(q, alg);
 
         tt_rule_where(rules, rule, where, sizeof where);
-        if (!not ) {
+        if (!reason) {
             choice->alg = alg;
             choice->segment = segment_of(rule, q->s);
             add(choice, "%s", where);
             return true;
         }
-        add(passed, "; %s passed over, because %s is not feasible: %s", where, alg->name, not );
+        add(passed, "; %s passed over, because %s is not feasible: %s", where, alg->name, reason);
     }
     return false;
 }
