@@ -249,13 +249,28 @@ static void make_keyval(void)
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL);
 }
 
-static int comm_find(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
+/* The attribute, if there is one. */
+static int comm_look(MPI_Comm comm, struct tt_comm **state, int *found)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    int found = 0, error;
 
     pthread_once(&once, make_keyval);
-    error = PMPI_Comm_get_attr(comm, keyval, state, &found);
+    return PMPI_Comm_get_attr(comm, keyval, state, found);
+}
+
+struct tt_comm *tt_comm_known(MPI_Comm comm)
+{
+    struct tt_comm *state;
+    int found = 0;
+
+    return comm_look(comm, &state, &found) == MPI_SUCCESS && found ? state : NULL;
+}
+
+static int comm_find(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
+{
+    int found = 0;
+    const int error = comm_look(comm, state, &found);
+
     if (error == MPI_SUCCESS && !found)
         return comm_make(comm, stage, state);
     if (error == MPI_SUCCESS)

@@ -46,6 +46,10 @@ struct tt_comm {
  * another MPI error code: comm is no communicator. */
 int tt_comm_of(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state);
 
+/* comm's state if there is one, else NULL. For what is no collective call: another thread may be making the state, and
+ * of two that are made the one would be freed under whoever uses it. */
+struct tt_comm *tt_comm_known(MPI_Comm comm);
+
 /* What was decided counts no more: something that it was decided by has changed. */
 void tt_comm_forget(struct tt_comm *c);
 

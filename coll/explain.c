@@ -97,10 +97,12 @@ __attribute__((visibility("default"))) const char *tutti_choice(MPI_Comm comm, c
     static __thread char text[320];
     const enum tt_coll coll = tt_coll_find(collective, strlen(collective));
     const struct tt_choice *choice;
-    struct tt_comm *c;
+    const struct tt_comm *c;
 
-    if (coll == TT_NCOLLS || comm == MPI_COMM_NULL || !tt_is_on() || tt_comm_of(comm, TT_KNOWN, &c) != MPI_SUCCESS ||
-        !c->memos)
+    if (coll == TT_NCOLLS || comm == MPI_COMM_NULL || !tt_is_on())
+        return NULL;
+    c = tt_comm_known(comm);
+    if (!c || !c->memos)
         return NULL;
     choice = choice_in(&c->memos[coll]);
     if (!choice)

@@ -248,9 +248,9 @@ static void put_back(const struct tt_hints *h, MPI_Info info)
 __attribute__((visibility("default"))) int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info)
 {
     const int error = PMPI_Comm_get_info(comm, info);
-    struct tt_comm *c;
+    const struct tt_comm *c = error == MPI_SUCCESS && !tt_inside && tt_is_on() ? tt_comm_known(comm) : NULL;
 
-    if (error == MPI_SUCCESS && !tt_inside && tt_is_on() && tt_comm_of(comm, TT_KNOWN, &c) == MPI_SUCCESS)
+    if (c)
         put_back(c->hints, *info);
     return error;
 }

@@ -847,6 +847,13 @@ static void try_no_memory(void)
     int one = 1, sum = 0, error;
     MPI_Comm comm;
 
+    test_now("asking, perhaps in a thread of its own, what was chosen on a communicator that has seen no call");
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    starved = true;
+    test_choice(comm, "allreduce");
+    test_check(starved, "something was made for it");
+    starved = false;
+    MPI_Comm_free(&comm);
     test_now("the first call on a communicator, one rank being out of memory");
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
