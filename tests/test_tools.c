@@ -704,6 +704,7 @@ START_TEST(info_tells_variables_and_what_was_found)
     expect_said("TUTTI_BCAST     now native");
     expect_said("CUDA driver");
     expect_said("GPU kernels");
+    expect_said("/tutti-mpi\n");
 }
 END_TEST
 
