@@ -450,8 +450,8 @@ START_TEST(a_topology_as_a_picture)
     expect_status(0, "@ topo %s --svg -", topologies[_i].arguments);
     ck_assert_msg(strncmp(said, "<svg ", 5) == 0 && well_formed(said), "%s\nis no picture:\n%.2000s", last, said);
     expect_count("<circle ", topologies[_i].circles);
-    ck_assert_msg(count(">GPU") + count(">NIC ") + count(">socket ") == topologies[_i].words, "%s\n%d GPUs, %d NICs, %d sockets",
-                  last, count(">GPU"), count(">NIC "), count(">socket "));
+    ck_assert_msg(count(">GPU") + count(">NIC ") + count(">socket ") == topologies[_i].words,
+                  "%s\n%d GPUs, %d NICs, %d sockets", last, count(">GPU"), count(">NIC "), count(">socket "));
     expect_said(">the network<");
     expect_count("c0392b", 0);
 }
@@ -467,9 +467,10 @@ END_TEST
 /* A file of the user's: what it says is told, also where XML has its own use for a letter; what is wrong is refused. */
 START_TEST(a_topology_of_a_file)
 {
-    static const char *const text = "{\"about\": \"a <test> & more\", \"nodes\": [{\"count\": 1, \"sockets\": 1, \"cores\": 8, "
-                                    "\"gpus\": 0, \"nics\": 0, \"ranks\": 3}], \"speeds\": {\"host\": {\"alpha\": \"1us\", "
-                                    "\"bandwidth\": \"1GB/s\"}, \"nic\": {\"alpha\": \"1us\", \"bandwidth\": \"1GB/s\"}}}";
+    static const char *const text =
+        "{\"about\": \"a <test> & more\", \"nodes\": [{\"count\": 1, \"sockets\": 1, \"cores\": 8, \"gpus\": 0, "
+        "\"nics\": 0, \"ranks\": 3}], \"speeds\": {\"host\": {\"alpha\": \"1us\", \"bandwidth\": \"1GB/s\"}, "
+        "\"nic\": {\"alpha\": \"1us\", \"bandwidth\": \"1GB/s\"}}}";
 
     expect_status(0, "echo '%s' >%s/topo.json && @ topo %s/topo.json --svg %s/topo.svg && cat %s/topo.svg", text, scratch,
                   scratch, scratch, scratch);
@@ -1028,6 +1029,7 @@ START_TEST(info_tells_variables_and_what_was_found)
     expect_said("TUTTI_BCAST     now native");
     expect_said("CUDA driver");
     expect_said("GPU kernels");
+    expect_said("/tutti-mpi\n");
 }
 END_TEST
 
