@@ -202,6 +202,13 @@ struct tt_fares {
  * has three fares: between two of them, between one of them and one of the others, between two others. */
 enum tt_fold_class { TT_PAIRS, TT_MIXED, TT_SINGLES, TT_FOLD_CLASSES };
 
+/* The port that most of a pattern's messages go through, in whatever step: how many steps there are before it is used,
+ * and the fare of all its messages, n bytes each. */
+struct tt_busiest {
+    int after;
+    struct tt_fare fare;
+};
+
 /* Ranks are told apart by up to so many bits. */
 enum { TT_MAX_BITS = 24 };
 
@@ -219,6 +226,8 @@ struct tt_net {
     struct tt_fares halves[TT_MAX_BITS]; /* of those that stay, 2^k to 2^(k+1) - 1 send to those 2^k below */
     struct tt_fares reverse;             /* who stays sends to whose number has its binary digits in reverse */
     struct tt_fares tree[TT_MAX_BITS];   /* every multiple of 2^(k+1) sends to the rank 2^k further on */
+    struct tt_fares served[TT_MAX_BITS]; /* the same where each sends as soon as it was sent to and k is not larger */
+    struct tt_busiest serving;           /* and the busiest port of all of that */
     struct tt_fares pair, pair_pure; /* ranks r and k - r (modulo p) exchange: sums over k, divided by p, of the steps
                                         in which some stay within a node and some do not; and of the others */
     struct tt_fares all;             /* every rank sends n bytes to every other: beta n for all of them together */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "algos/pieces.h"
+#include "algos/costs.h"
 #include "selector/ports.h"
 
 enum { SAMPLES = 12 }; /* of the steps that an average is taken over */
@@ -18,7 +18,7 @@ enum { SAMPLES = 12 }; /* of the steps that an average is taken over */
 struct sent {
     int out, in; /* ports */
     int from, to;
-    unsigned char level, class;
+    unsigned char level, class, turn;
 };
 
 /* What is looked up for every message: a rank's node, GPU, and ports at each level; and how many there are of it. */
@@ -38,6 +38,7 @@ struct traffic {
     const int *ranks;     /* of the topology */
     struct place *places; /* of the same */
     struct sent *sent;    /* room for two of each rank */
+    int *ready;           /* scratch: of each rank, how many messages it has had, in turns */
     int nsent;
     int *load;               /* messages through each port; all zero but while fares are worked out */
     int *members, *with_gpu; /* ranks of the scope, by node */
@@ -51,15 +52,27 @@ static void raise(double *most, double value)
     *most = value > *most ? value : *most;
 }
 
-/* Puts all messages on their way, or takes them off. */
-static void fill_ports(struct traffic *w, int one)
+/* Puts all messages of a turn on their way, or takes them off. */
+static void fill_ports(struct traffic *w, int turn, int one)
 {
     for (int i = 0; i < w->nsent; i++) {
         const struct sent *m = &w->sent[i];
 
+        if (m->turn != turn)
+            continue;
         w->load[m->out] += one * w->places[m->from].weight;
         w->load[m->in] += m->in == m->out ? 0 : one * w->places[m->to].weight;
     }
+}
+
+static void raise_to_slowest(const struct traffic *w, const struct sent *m, struct tt_fares *fares)
+{
+    struct tt_fare *fare = m->level == TT_LEVEL_NIC ? &fares->far : &fares->near;
+
+    raise(&fare->alpha, w->t->speed[m->level].alpha);
+    raise(&fare->beta, w->load[m->out] * w->ports->beta[m->out]);
+    raise(&fare->beta, w->load[m->in] * w->ports->beta[m->in]);
+    fares->any = true;
 }
 
 /* The slowest of those of a class, all being under way. */
@@ -70,17 +83,13 @@ static struct tt_fares slowest(const struct traffic *w, int class)
 
     for (int i = 0; i < w->nsent; i++) {
         const struct sent *m = &w->sent[i];
-        struct tt_fare *fare = m->level == TT_LEVEL_NIC ? &fares.far : &fares.near;
 
         if (m->class != class)
             continue;
-        raise(&fare->alpha, w->t->speed[m->level].alpha);
-        raise(&fare->beta, w->load[m->out] * w->ports->beta[m->out]);
-        raise(&fare->beta, w->load[m->in] * w->ports->beta[m->in]);
+        raise_to_slowest(w, m, &fares);
         messages++;
         across += m->level == TT_LEVEL_NIC;
     }
-    fares.any = messages > 0;
     fares.crossing = messages ? (double)across / messages : 0;
     return fares;
 }
@@ -194,6 +203,20 @@ static struct range senders(const struct traffic *w, pattern *to, int k)
     return (struct range){0, w->size, 1};
 }
 
+static void send(struct traffic *w, int a, int b, int class, int turn)
+{
+    const struct place *from = &w->places[a], *to = &w->places[b];
+    const enum tt_level level = level_between(from, to);
+
+    w->sent[w->nsent++] = (struct sent){from->way[level].out,
+                                        to->way[level].in,
+                                        a,
+                                        b,
+                                        (unsigned char)level,
+                                        (unsigned char)class,
+                                        (unsigned char)turn};
+}
+
 /* All messages of a pattern, of one class or told apart. */
 static void send_all(struct traffic *w, pattern *to, int k, bool by_class)
 {
@@ -202,17 +225,8 @@ static void send_all(struct traffic *w, pattern *to, int k, bool by_class)
     for (int a = range.first; a < range.end; a += range.stride) {
         const int b = to(a, w->size, k);
 
-        if (b >= 0 && b != a) {
-            const struct place *from = &w->places[a], *peer = &w->places[b];
-            const enum tt_level level = level_between(from, peer);
-
-            w->sent[w->nsent++] = (struct sent){from->way[level].out,
-                                                peer->way[level].in,
-                                                a,
-                                                b,
-                                                (unsigned char)level,
-                                                by_class ? class_of(a, b, w->size) : 0};
-        }
+        if (b >= 0 && b != a)
+            send(w, a, b, by_class ? class_of(a, b, w->size) : 0, 0);
     }
 }
 
@@ -222,9 +236,9 @@ static struct tt_fares fare_of(struct traffic *w, pattern *to, int k)
 
     w->nsent = 0;
     send_all(w, to, k, false);
-    fill_ports(w, 1);
+    fill_ports(w, 0, 1);
     fares = slowest(w, 0);
-    fill_ports(w, -1);
+    fill_ports(w, 0, -1);
     return fares;
 }
 
@@ -232,10 +246,78 @@ static void fares_by_class(struct traffic *w, pattern *to, int k, struct tt_fare
 {
     w->nsent = 0;
     send_all(w, to, k, true);
-    fill_ports(w, 1);
+    fill_ports(w, 0, 1);
     for (int class = 0; class < TT_FOLD_CLASSES; class ++)
         fares[class] = slowest(w, class);
-    fill_ports(w, -1);
+    fill_ports(w, 0, -1);
+}
+
+/* ---- trees, in which who has nobody to wait for in a step goes on to the next ----
+ * So messages of several steps are under way at the same time, or in turn, if all take equally long. */
+
+/* Those of each class have the fares of the turns they are in. Returns the last turn. */
+static void fares_by_turn(struct traffic *w, struct tt_fares *fares, int turns)
+{
+    for (int turn = 0; turn < turns; turn++) {
+        fill_ports(w, turn, 1);
+        for (int i = 0; i < w->nsent; i++)
+            if (w->sent[i].turn == turn)
+                raise_to_slowest(w, &w->sent[i], &fares[w->sent[i].class]);
+        fill_ports(w, turn, -1);
+    }
+}
+
+/* The port that carries most of all messages, one turn with another: since when, in turns, and in what time per byte. */
+static struct tt_busiest busiest_port(struct traffic *w, int turns)
+{
+    struct tt_busiest b = {.after = turns};
+    int most = 0;
+
+    for (int turn = 0; turn < turns; turn++)
+        fill_ports(w, turn, 1);
+    for (int i = 0; i < w->ports->n; i++)
+        if (w->load[i] * w->ports->beta[i] > b.fare.beta) {
+            b.fare.beta = w->load[i] * w->ports->beta[i];
+            most = i;
+        }
+    for (int turn = 0; turn < turns; turn++)
+        fill_ports(w, turn, -1);
+    for (int i = 0; i < w->nsent; i++) {
+        const struct sent *m = &w->sent[i];
+
+        if (m->out != most && m->in != most)
+            continue;
+        b.after = m->turn < b.after ? m->turn : b.after;
+        b.fare.alpha = w->t->speed[m->level].alpha;
+    }
+    return b;
+}
+
+/* a sends to b when both are ready. How many turns there have been then. */
+static int meet(struct traffic *w, int a, int b, int class)
+{
+    const int turn = w->ready[a] > w->ready[b] ? w->ready[a] : w->ready[b];
+
+    send(w, a, b, class, turn);
+    w->ready[a] = w->ready[b] = turn + 1;
+    return turn + 1;
+}
+
+/* Down a binomial tree, from the largest step: each rank that is there sends to its next child. */
+static void fill_served(struct traffic *w, struct tt_net *net)
+{
+    int turns = 0;
+
+    w->nsent = 0;
+    memset(w->ready, 0, (size_t)w->size * sizeof *w->ready);
+    for (int k = tt_steps(w->size) - 1; k >= 0; k--)
+        for (int a = 0; a + (1 << k) < w->size; a += 2 << k) {
+            const int turn = meet(w, a, a + (1 << k), k);
+
+            turns = turn > turns ? turn : turns;
+        }
+    fares_by_turn(w, net->served, turns);
+    net->serving = busiest_port(w, turns);
 }
 
 static void add_fare(struct tt_fare *sum, const struct tt_fare *fare, double weight)
@@ -268,9 +350,9 @@ static struct tt_fares both_ways(struct traffic *w)
     w->nsent = 0;
     send_all(w, shifted, 0, false);
     send_all(w, before, 0, false);
-    fill_ports(w, 1);
+    fill_ports(w, 0, 1);
     fares = slowest(w, 0);
-    fill_ports(w, -1);
+    fill_ports(w, 0, -1);
     return fares;
 }
 
@@ -402,6 +484,7 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
     for (int k = 0; 1 << k < parts && k < TT_MAX_BITS; k++)
         net->halves[k] = fare_of(w, halves, k);
     (parts < w->size ? fill_folded : fill_unfolded)(net, w);
+    fill_served(w, net);
     net->both = both_ways(w);
     net->all = everybody(w);
     net->reverse = fare_of(w, reversed, 0);
@@ -466,7 +549,8 @@ static struct tt_net *net_of(const struct tt_topo *t, const struct tt_ports *por
     w.members = calloc(nodes * 2, sizeof *w.members);
     w.sent = malloc((size_t)size * 2 * sizeof *w.sent);
     w.places = malloc((size_t)size * sizeof *w.places);
-    if (net && w.load && w.members && w.sent && w.places) {
+    w.ready = malloc((size_t)size * sizeof *w.ready);
+    if (net && w.load && w.members && w.sent && w.places && w.ready) {
         w.sharing = w.load + ports->n;
         w.with_gpu = w.members + nodes;
         fill_places(&w, weights);
@@ -481,6 +565,7 @@ static struct tt_net *net_of(const struct tt_topo *t, const struct tt_ports *por
     free(w.members);
     free(w.sent);
     free(w.places);
+    free(w.ready);
     return net;
 }
 
