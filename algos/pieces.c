@@ -165,7 +165,7 @@ void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_
     if (fares[TT_SINGLES].any)
         t->singles += step_takes(net, &fares[TT_SINGLES], n.singles, n.singles, add);
     if (fares[TT_MIXED].any)
-        *t = (struct tt_ready){tt_larger(t->pairs, mixed), tt_larger(t->singles, mixed)};
+        t->pairs = tt_larger(t->pairs, mixed);
 }
 
 struct tt_sent tt_parts_sent(const struct tt_shape *s, int size, int parts, bool by_place)

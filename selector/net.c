@@ -160,13 +160,6 @@ static int down_tree(int a, int size, int k)
     return a % (2 << k) == 0 && a + (1 << k) < size ? a + (1 << k) : -1;
 }
 
-static int merges(int a, int size, int k)
-{
-    const struct tt_merge m = tt_merge_at(tt_folded_rank(a, size), size, k);
-
-    return a == m.middle && m.middle < m.end ? m.first : -1;
-}
-
 static int reflected(int a, int size, int k)
 {
     return tt_mod(k - a, size);
@@ -320,6 +313,23 @@ static void fill_served(struct traffic *w, struct tt_net *net)
     net->serving = busiest_port(w, turns);
 }
 
+/* Up the canonical tree: two groups merge when both are ready. */
+static void fill_merge(struct traffic *w, struct tt_net *net)
+{
+    int turns = 0;
+
+    w->nsent = 0;
+    memset(w->ready, 0, (size_t)w->size * sizeof *w->ready);
+    for (int k = 0; 1 << k <= tt_pow2_below(w->size); k++)
+        for (int part = 0; part < tt_pow2_below(w->size); part += 1 << k) {
+            const struct tt_merge m = tt_merge_at(part, w->size, k);
+
+            if (m.middle < m.end)
+                turns = meet(w, m.middle, m.first, k * TT_FOLD_CLASSES + class_of(m.middle, m.first, w->size));
+        }
+    fares_by_turn(w, net->merge[0], turns);
+}
+
 static void add_fare(struct tt_fare *sum, const struct tt_fare *fare, double weight)
 {
     sum->alpha += weight * fare->alpha;
@@ -458,18 +468,13 @@ static void fill_folded(struct tt_net *net, struct traffic *w)
 
     for (int k = 0; 1 << k < parts && k < TT_MAX_BITS; k++)
         fares_by_class(w, swapped_folded, k, net->folded[k]);
-    for (int k = 0; 1 << k <= parts && k < TT_MAX_BITS; k++)
-        fares_by_class(w, merges, k, net->merge[k]);
     net->fold = fare_of(w, folds, 0);
 }
 
-/* Where there are none, groups merge up the tree. */
 static void fill_unfolded(struct tt_net *net, struct traffic *w)
 {
-    for (int k = 0; 1 << k < w->size && k < TT_MAX_BITS; k++) {
+    for (int k = 0; 1 << k < w->size && k < TT_MAX_BITS; k++)
         net->folded[k][TT_SINGLES] = fare_of(w, swapped_folded, k);
-        net->merge[k + 1][TT_SINGLES] = net->tree[k];
-    }
 }
 
 static void fill_patterns(struct tt_net *net, struct traffic *w)
@@ -485,6 +490,7 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
         net->halves[k] = fare_of(w, halves, k);
     (parts < w->size ? fill_folded : fill_unfolded)(net, w);
     fill_served(w, net);
+    fill_merge(w, net);
     net->both = both_ways(w);
     net->all = everybody(w);
     net->reverse = fare_of(w, reversed, 0);
