@@ -47,7 +47,5 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     return tt_bcast_binomial_cost(net, tt_bytes(s, s->count));
 }
 
-TT_ALGORITHM(bcast, binomial,
-             .summary = "a tree of doubling: ceil(log2 p) (alpha + n beta); fewest steps",
-             .build = build,
-             .cost = cost);
+TT_ALGORITHM(bcast, binomial, .summary = "a tree of doubling: ceil(log2 p) (alpha + n beta); fewest steps",
+             .build = build, .cost = cost);

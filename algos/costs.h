@@ -141,10 +141,11 @@ static inline double tt_parts_bytes(const struct tt_shape *s, int parts, int fir
 /* Bytes of a block; of the average one, rounded up. */
 double tt_block_bytes(const struct tt_shape *s);
 
-/* ---- folding: when those that stand for a pair are ready, and the others ---- */
+/* ---- folding: when those that stand for a pair are ready, and the others; at last, all of them ---- */
 struct tt_ready {
-    double pairs, singles;
+    double at[TT_FOLD_STATES];
 };
+double tt_all_ready(const struct tt_ready *t);
 
 /* The pairs fold, n bytes, and add. */
 struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add);
@@ -155,8 +156,8 @@ struct tt_sent {
 };
 
 /* All exchange, or merge, by these fares. Who has to wait waits. */
-void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fares fares[TT_FOLD_CLASSES],
-                  struct tt_sent n, bool add);
+void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fold_fares *fares, struct tt_sent n,
+                  bool add);
 
 /* So many parts of a scope of so many: of blocks, those of pairs have two. by_place: with the parts of one's own
  * number, else with whatever parts, so that any may be the longest. */

@@ -12,6 +12,7 @@
 #include "algos/costs.h"
 #include "selector/ports.h"
 
+enum { FOLD_CLASSES = TT_FOLD_STATES * TT_FOLD_STATES };
 enum { SAMPLES = 12 }; /* of the steps that an average is taken over */
 
 /* One message on its way, and as many more as there are others that do the same through the same ports. */
@@ -130,13 +131,6 @@ static int rank_at(int number, int size)
     return number < pairs ? 2 * number + 1 : number + pairs;
 }
 
-static int swapped_folded(int a, int size, int k)
-{
-    const int peer = tt_folded_rank(a, size) ^ 1 << k;
-
-    return folds(a, size, 0) < 0 && peer < tt_pow2_below(size) ? rank_at(peer, size) : -1;
-}
-
 static int halves(int a, int size, int k)
 {
     const int i = tt_folded_rank(a, size);
@@ -163,13 +157,6 @@ static int down_tree(int a, int size, int k)
 static int reflected(int a, int size, int k)
 {
     return tt_mod(k - a, size);
-}
-
-static enum tt_fold_class class_of(int a, int b, int size)
-{
-    const int paired = 2 * (size - tt_pow2_below(size));
-
-    return a < paired && b < paired ? TT_PAIRS : a < paired || b < paired ? TT_MIXED : TT_SINGLES;
 }
 
 /* As tt_topo_level says. */
@@ -201,17 +188,12 @@ static void send(struct traffic *w, int a, int b, int class, int turn)
     const struct place *from = &w->places[a], *to = &w->places[b];
     const enum tt_level level = level_between(from, to);
 
-    w->sent[w->nsent++] = (struct sent){from->way[level].out,
-                                        to->way[level].in,
-                                        a,
-                                        b,
-                                        (unsigned char)level,
-                                        (unsigned char)class,
-                                        (unsigned char)turn};
+    w->sent[w->nsent++] = (struct sent){from->way[level].out, to->way[level].in,  a, b, (unsigned char)level,
+                                        (unsigned char)class, (unsigned char)turn};
 }
 
-/* All messages of a pattern, of one class or told apart. */
-static void send_all(struct traffic *w, pattern *to, int k, bool by_class)
+/* All messages of a pattern. */
+static void send_all(struct traffic *w, pattern *to, int k)
 {
     const struct range range = senders(w, to, k);
 
@@ -219,7 +201,7 @@ static void send_all(struct traffic *w, pattern *to, int k, bool by_class)
         const int b = to(a, w->size, k);
 
         if (b >= 0 && b != a)
-            send(w, a, b, by_class ? class_of(a, b, w->size) : 0, 0);
+            send(w, a, b, 0, 0);
     }
 }
 
@@ -228,25 +210,15 @@ static struct tt_fares fare_of(struct traffic *w, pattern *to, int k)
     struct tt_fares fares;
 
     w->nsent = 0;
-    send_all(w, to, k, false);
+    send_all(w, to, k);
     fill_ports(w, 0, 1);
     fares = slowest(w, 0);
     fill_ports(w, 0, -1);
     return fares;
 }
 
-static void fares_by_class(struct traffic *w, pattern *to, int k, struct tt_fares fares[TT_FOLD_CLASSES])
-{
-    w->nsent = 0;
-    send_all(w, to, k, true);
-    fill_ports(w, 0, 1);
-    for (int class = 0; class < TT_FOLD_CLASSES; class ++)
-        fares[class] = slowest(w, class);
-    fill_ports(w, 0, -1);
-}
-
-/* ---- trees, in which who has nobody to wait for in a step goes on to the next ----
- * So messages of several steps are under way at the same time, or in turn, if all take equally long. */
+/* ---- who has nobody to wait for in a step goes on to the next ----
+ * So messages of several steps are under way at the same time: in the same turn, if all take equally long. */
 
 /* Those of each class have the fares of the turns they are in. Returns the last turn. */
 static void fares_by_turn(struct traffic *w, struct tt_fares *fares, int turns)
@@ -260,7 +232,8 @@ static void fares_by_turn(struct traffic *w, struct tt_fares *fares, int turns)
     }
 }
 
-/* The port that carries most of all messages, one turn with another: since when, in turns, and in what time per byte. */
+/* The port that carries most of all messages, one turn with another: since when, in turns, and in what time per byte.
+ */
 static struct tt_busiest busiest_port(struct traffic *w, int turns)
 {
     struct tt_busiest b = {.after = turns};
@@ -284,6 +257,18 @@ static struct tt_busiest busiest_port(struct traffic *w, int turns)
         b.fare.alpha = w->t->speed[m->level].alpha;
     }
     return b;
+}
+
+/* In a fold, what a rank is; until it meets one that stands for a pair. */
+static enum tt_fold_state state_of(int a, int size)
+{
+    return a < 2 * (size - tt_pow2_below(size)) ? TT_FOR_TWO : TT_FOR_ONE;
+}
+
+/* Of a message between two, among nine. */
+static int class_of(enum tt_fold_state a, enum tt_fold_state b)
+{
+    return a < b ? a * TT_FOLD_STATES + b : b * TT_FOLD_STATES + a;
 }
 
 /* a sends to b when both are ready. How many turns there have been then. */
@@ -325,9 +310,34 @@ static void fill_merge(struct traffic *w, struct tt_net *net)
             const struct tt_merge m = tt_merge_at(part, w->size, k);
 
             if (m.middle < m.end)
-                turns = meet(w, m.middle, m.first, k * TT_FOLD_CLASSES + class_of(m.middle, m.first, w->size));
+                turns = meet(w, m.middle, m.first,
+                             k * FOLD_CLASSES + class_of(state_of(m.first, w->size), state_of(m.middle, w->size)));
         }
-    fares_by_turn(w, net->merge[0], turns);
+    fares_by_turn(w, net->merge[0].between[0], turns);
+}
+
+/* Those that stay exchange, of their numbers one bit after the other. */
+static void fill_folded(struct traffic *w, struct tt_fold_fares *fares, enum tt_order order)
+{
+    const int size = w->size, parts = tt_pow2_below(size), steps = tt_steps(parts);
+    int *state = w->ready;
+
+    for (int part = 0; part < parts; part++)
+        state[part] = state_of(rank_at(part, size), size);
+    for (int i = 0; i < steps; i++) {
+        const int k = order == TT_NEAR_FIRST ? i : steps - 1 - i;
+
+        w->nsent = 0;
+        for (int part = 0; part < parts; part++) {
+            const int peer = part ^ 1 << k;
+
+            send(w, rank_at(part, size), rank_at(peer, size), class_of(state[part], state[peer]), 0);
+        }
+        fares_by_turn(w, fares[k].between[0], 1);
+        for (int part = 0; part < parts; part++)
+            if (state[part] == TT_FOR_ONE && state[part ^ 1 << k] != TT_FOR_ONE)
+                state[part] = TT_MET_ONE;
+    }
 }
 
 static void add_fare(struct tt_fare *sum, const struct tt_fare *fare, double weight)
@@ -358,8 +368,8 @@ static struct tt_fares both_ways(struct traffic *w)
     struct tt_fares fares;
 
     w->nsent = 0;
-    send_all(w, shifted, 0, false);
-    send_all(w, before, 0, false);
+    send_all(w, shifted, 0);
+    send_all(w, before, 0);
     fill_ports(w, 0, 1);
     fares = slowest(w, 0);
     fill_ports(w, 0, -1);
@@ -461,22 +471,6 @@ static struct tt_fares alone(const struct tt_topo *t, const struct tt_fares *all
 
 /* ---- making ---- */
 
-/* Where there are pairs. */
-static void fill_folded(struct tt_net *net, struct traffic *w)
-{
-    const int parts = tt_pow2_below(w->size);
-
-    for (int k = 0; 1 << k < parts && k < TT_MAX_BITS; k++)
-        fares_by_class(w, swapped_folded, k, net->folded[k]);
-    net->fold = fare_of(w, folds, 0);
-}
-
-static void fill_unfolded(struct tt_net *net, struct traffic *w)
-{
-    for (int k = 0; 1 << k < w->size && k < TT_MAX_BITS; k++)
-        net->folded[k][TT_SINGLES] = fare_of(w, swapped_folded, k);
-}
-
 static void fill_patterns(struct tt_net *net, struct traffic *w)
 {
     const int parts = tt_pow2_below(w->size);
@@ -488,7 +482,10 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
     }
     for (int k = 0; 1 << k < parts && k < TT_MAX_BITS; k++)
         net->halves[k] = fare_of(w, halves, k);
-    (parts < w->size ? fill_folded : fill_unfolded)(net, w);
+    if (parts < w->size)
+        net->fold = fare_of(w, folds, 0);
+    fill_folded(w, net->folded[TT_NEAR_FIRST], TT_NEAR_FIRST);
+    fill_folded(w, net->folded[TT_FAR_FIRST], TT_FAR_FIRST);
     fill_served(w, net);
     fill_merge(w, net);
     net->both = both_ways(w);
