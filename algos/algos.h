@@ -230,8 +230,10 @@ struct tt_net {
     struct tt_fares halves[TT_MAX_BITS];         /* of those that stay, 2^k to 2^(k+1) - 1 send to those 2^k below */
     struct tt_fares reverse;                     /* who stays sends to whose number has its binary digits in reverse */
     struct tt_fares tree[TT_MAX_BITS];           /* every multiple of 2^(k+1) sends to the rank 2^k further on */
-    struct tt_fares served[TT_MAX_BITS]; /* the same where each sends as soon as it was sent to and k is not larger */
-    struct tt_busiest serving;           /* and the busiest port of all of that */
+    struct tt_fares subtrees; /* of all of those, a block for each rank behind them: beta n for them together */
+    struct tt_fares gathered[TT_MAX_BITS]; /* the other way, where it has 2^k ranks behind it, or there is no other */
+    struct tt_fares served[TT_MAX_BITS];   /* the same where each sends as soon as it was sent to and k is not larger */
+    struct tt_busiest serving;             /* and the busiest port of all of that */
     struct tt_fares pair, pair_pure; /* ranks r and k - r (modulo p) exchange: sums over k, divided by p, of the steps
                                         in which some stay within a node and some do not; and of the others */
     struct tt_fares all;             /* every rank sends n bytes to every other: beta n for all of them together */

@@ -53,6 +53,15 @@ static void raise(double *most, double value)
     *most = value > *most ? value : *most;
 }
 
+/* By all that ports carry. Leaves no load. */
+static void raise_to_busiest(struct traffic *w, struct tt_fares *fares)
+{
+    for (int i = 0; i < w->ports->n; i++) {
+        raise(i < w->ports->across ? &fares->near.beta : &fares->far.beta, w->load[i] * w->ports->beta[i]);
+        w->load[i] = 0;
+    }
+}
+
 /* Puts all messages of a turn on their way, or takes them off. */
 static void fill_ports(struct traffic *w, int turn, int one)
 {
@@ -154,6 +163,14 @@ static int down_tree(int a, int size, int k)
     return a % (2 << k) == 0 && a + (1 << k) < size ? a + (1 << k) : -1;
 }
 
+/* Up a tree; but for the last ranks' own, which have fewer behind them, and so are earlier than others of the step. */
+static int gathers(int a, int size, int k)
+{
+    const bool child = a & 1 << k && !(a & ((1 << k) - 1)), full = a + (1 << k) <= size || a == 1 << k;
+
+    return child && full ? a - (1 << k) : -1;
+}
+
 static int reflected(int a, int size, int k)
 {
     return tt_mod(k - a, size);
@@ -181,6 +198,24 @@ static struct range senders(const struct traffic *w, pattern *to, int k)
     if (to == halves)
         return (struct range){rank_at(1 << k, w->size), rank_at((2 << k) - 1, w->size) + 1, 1};
     return (struct range){0, w->size, 1};
+}
+
+/* What all of a tree's messages, of as many blocks as the subtree has ranks, keep the busiest ports at. */
+static struct tt_fares subtrees(struct traffic *w)
+{
+    struct tt_fares fares = {.any = w->size > 1};
+
+    for (int a = 1; a < w->size; a++) {
+        const struct place *from = &w->places[a & (a - 1)], *to = &w->places[a];
+        const enum tt_level level = level_between(from, to);
+        const int out = from->way[level].out, in = to->way[level].in, blocks = tt_subtree(a, w->size);
+
+        w->load[out] += blocks;
+        w->load[in] += in == out ? 0 : blocks;
+        raise(level == TT_LEVEL_NIC ? &fares.far.alpha : &fares.near.alpha, w->t->speed[level].alpha);
+    }
+    raise_to_busiest(w, &fares);
+    return fares;
 }
 
 static void send(struct traffic *w, int a, int b, int class, int turn)
@@ -427,10 +462,7 @@ static struct tt_fares everybody(struct traffic *w)
             if (at[level] > 0)
                 raise(level == TT_LEVEL_NIC ? &fares.far.alpha : &fares.near.alpha, w->t->speed[level].alpha);
     }
-    for (int i = 0; i < w->ports->n; i++) {
-        raise(i < w->ports->across ? &fares.near.beta : &fares.far.beta, w->load[i] * w->ports->beta[i]);
-        w->load[i] = 0;
-    }
+    raise_to_busiest(w, &fares);
     fares.crossing = w->size > 1 ? across / ((double)w->size * (w->size - 1)) : 0;
     return fares;
 }
@@ -479,6 +511,7 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
         net->shift[k] = fare_of(w, shifted, k);
         net->climb[k] = fare_of(w, climbs, k);
         net->tree[k] = fare_of(w, down_tree, k);
+        net->gathered[k] = fare_of(w, gathers, k);
     }
     for (int k = 0; 1 << k < parts && k < TT_MAX_BITS; k++)
         net->halves[k] = fare_of(w, halves, k);
@@ -488,6 +521,7 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
     fill_folded(w, net->folded[TT_FAR_FIRST], TT_FAR_FIRST);
     fill_served(w, net);
     fill_merge(w, net);
+    net->subtrees = subtrees(w);
     net->both = both_ways(w);
     net->all = everybody(w);
     net->reverse = fare_of(w, reversed, 0);
