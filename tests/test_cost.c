@@ -48,9 +48,6 @@ static const struct known {
     {"alltoallv_pairwise", 1.50, 4},
     {"scan_chain", 1.26, 12},
     /* of two levels: mostly nodes of 4 ranks and 1, or of 8 and 3, as if all were as large as the largest */
-    {"barrier_two_level", 1.24, 14},
-    {"bcast_direct", 1.41, 19},
-    {"reduce_direct", 1.36, 6},
     {"alltoall_direct", 1.21, 3},
     {"allreduce_two_level_oneshot", 1.40, 6},
     {"allreduce_two_level_rails", 1.21, 10},
