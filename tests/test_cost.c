@@ -37,7 +37,6 @@ static const struct known {
     {"reduce_scatter_halving", 1.17, 3},
     {"reduce_scatter_halving_in_order", 1.28, 11},
     {"reduce_halving", 1.31, 7},
-    {"bcast_chain", 1.22, 3},
     {"bcast_scatter_allgather", 1.24, 2},
     {"allgather_doubling", 1.29, 3},
     {"allgatherv_doubling", 1.29, 3},
@@ -46,7 +45,6 @@ static const struct known {
     {"alltoall_pairwise", 1.50, 4},
     {"alltoallv_direct", 1.16, 1},
     {"alltoallv_pairwise", 1.50, 4},
-    {"scan_chain", 1.26, 12},
     /* of two levels: mostly nodes of 4 ranks and 1, or of 8 and 3, as if all were as large as the largest */
     {"alltoall_direct", 1.21, 3},
     {"allreduce_two_level_oneshot", 1.40, 6},
