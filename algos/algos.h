@@ -40,6 +40,7 @@ struct tt_nodes {
     const int *of;    /* the node of each rank */
     const int *ranks; /* all ranks, node by node, in rank order within each */
     const int *first; /* n + 1: node i's are ranks[first[i]] to ranks[first[i + 1] - 1] */
+    const int *nics;  /* of each node: NICs that its ranks use, which is what it has of the network */
 };
 
 /* What a rank knows about one call. Except for inplace and what is called local below, every field is the same on all

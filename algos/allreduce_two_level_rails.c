@@ -28,7 +28,7 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     if (error)
         return error;
     tt_enter_node(p, &at);
-    o = tt_hand_in(p, tt_at(SEND, 0), s->count, at.rails, -1, tt_tmp(p, (at.here - 1) * (s->count / at.rails + 1)));
+    o = tt_hand_in(p, tt_at(SEND, 0), s->count, at.rails, -1, tt_tmp(p, (at.here - 1) * tt_part_most(s->count, at.rails)));
     tt_leave(p);
     tt_fence(p);
     sum = tt_at(RECV, o.own.at);

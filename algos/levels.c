@@ -89,20 +89,20 @@ bool tt_enter_rail_without(struct tt_plan *p, const struct tt_levels *at, int no
 
 static int64_t length(int64_t n, int owners, int i)
 {
-    return i < owners ? tt_cut(n, owners, i + 1) - tt_cut(n, owners, i) : 0;
+    return tt_part_at(n, owners, i + 1) - tt_part_at(n, owners, i);
 }
 
 struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, int without,
                               struct tt_loc arrived)
 {
     const int size = tt_size(p), rank = tt_rank(p);
-    const struct tt_operands o = {rank, size, tt_plus(src, tt_cut(n, owners, rank)), arrived, length(n, owners, rank)};
+    const struct tt_operands o = {rank, size, tt_plus(src, tt_part_at(n, owners, rank)), arrived, length(n, owners, rank)};
 
     for (int k = 1; k < size; k++) {
         const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
 
         if (to != without)
-            tt_send(p, to, tt_plus(src, tt_cut(n, owners, to)), length(n, owners, to));
+            tt_send(p, to, tt_plus(src, tt_part_at(n, owners, to)), length(n, owners, to));
         if (rank != without)
             tt_recv(p, from, tt_operand_of(&o, from), o.n);
     }
@@ -117,9 +117,9 @@ void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, i
         const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
 
         if (to != aside)
-            tt_send(p, to, tt_plus(base, tt_cut(n, owners, rank)), length(n, owners, rank));
+            tt_send(p, to, tt_plus(base, tt_part_at(n, owners, rank)), length(n, owners, rank));
         if (from != aside)
-            tt_recv(p, from, tt_plus(base, tt_cut(n, owners, from)), length(n, owners, from));
+            tt_recv(p, from, tt_plus(base, tt_part_at(n, owners, from)), length(n, owners, from));
     }
 }
 
@@ -153,6 +153,194 @@ struct tt_operands tt_show_nodes(struct tt_plan *p, const struct tt_levels *at, 
         tt_recv(p, at->rail[from], tt_operand_of(&o, from), n);
     }
     return o;
+}
+
+/* ---- who adds up what across ---- */
+
+/* A node while pieces are dealt, from the vector's first unit to the last: the slice where that is, of which its rank
+ * has so much left to get. A node owns share / all of the vector. */
+struct dealt {
+    int64_t share;
+    int place, end, left;
+};
+
+/* Of a vector of length 1 a node sends and receives 1 + (N-2) w if it owns w. That takes all nodes as long, with c NICs
+ * each, if w = (c (N-2+m)/C - 1) / (N-2), where m nodes have C NICs together; a node for which that is not positive owns
+ * nothing, and is none of the m. In whole numbers, so that all ranks say the same. Returns what shares are parts of. */
+static int64_t set_shares(const struct tt_nodes *nodes, struct dealt *d)
+{
+    const int N = nodes->n;
+    int64_t all = 0, last = 0;
+    int m = 0;
+
+    for (int i = 0; i < N; i++)
+        d[i].share = 1;
+    do {
+        const int64_t before = all, members = m;
+
+        last = m;
+        all = m = 0;
+        for (int i = 0; i < N; i++) {
+            if (before > 0 && N > 2 && nodes->nics[i] * (N - 2 + members) <= before)
+                d[i].share = 0;
+            all += d[i].share ? nodes->nics[i] : 0;
+            m += d[i].share > 0;
+        }
+    } while (m != last);
+    for (int i = 0; i < N; i++)
+        d[i].share = d[i].share == 0 ? 0 : N > 2 ? nodes->nics[i] * (int64_t)(N - 2 + m) - all : nodes->nics[i];
+    return N > 2 ? all * (N - 2) : all;
+}
+
+static int slice_at(int ranks, int place)
+{
+    return (int)tt_cut(TT_UNITS, ranks, place);
+}
+
+/* Turns to the slice where unit `at` is. */
+static void turn_to(struct dealt *d, int ranks, int at, int64_t all)
+{
+    if (at < d->end)
+        return;
+    d->place += at > 0;
+    d->end = slice_at(ranks, d->place + 1);
+    d->left = (int)(((d->end - at) * d->share + all - 1) / all);
+}
+
+/* Who has to be dealt something first is whose slice ends first, or, if slices end together, who was last. */
+static bool sooner(const struct dealt *a, const struct dealt *b, bool was_last)
+{
+    if ((a->left > 0) != (b->left > 0))
+        return a->left > 0;
+    return a->end < b->end || (a->end == b->end && was_last);
+}
+
+/* Deals the next piece: to that node, up to *end. */
+static int deal(const struct tt_levels *at, struct dealt *d, int64_t all, int from, int last, int *end)
+{
+    int next = -1, until = TT_UNITS;
+
+    for (int i = 0; i < at->nodes->n; i++) {
+        if (d[i].share == 0)
+            continue;
+        turn_to(&d[i], tt_on_node(at, i), from, all);
+        until = d[i].end < until ? d[i].end : until;
+        if (next < 0 || sooner(&d[i], &d[next], i == last))
+            next = i;
+    }
+    if (d[next].left > 0 && d[next].left < until - from)
+        until = from + d[next].left;
+    d[next].left -= until - from;
+    *end = until;
+    return next;
+}
+
+static bool add_piece(struct tt_pieces *list, struct tt_piece piece)
+{
+    struct tt_piece *last = list->n > 0 ? &list->of[list->n - 1] : NULL;
+
+    if (last && last->rank == piece.rank && last->to == piece.from && last->own == piece.own) {
+        last->to = piece.to;
+        return true;
+    }
+    if (list->n == list->room) {
+        const int room = 2 * list->room + 16;
+        struct tt_piece *of = realloc(list->of, (size_t)room * sizeof *of);
+
+        if (!of)
+            return false;
+        list->of = of;
+        list->room = room;
+    }
+    list->of[list->n++] = piece;
+    return true;
+}
+
+/* Of a piece that this rank owns, what each rank of that node has. */
+static bool add_theirs(struct tt_owners *o, const struct tt_levels *at, int own, int node)
+{
+    const struct tt_piece *piece = &o->own.of[own];
+    const int ranks = tt_on_node(at, node);
+    int place = (int)((int64_t)piece->from * ranks / TT_UNITS);
+    bool good = true;
+
+    place -= place > 0;
+    for (; good && place < ranks && slice_at(ranks, place) < piece->to; place++) {
+        const int first = slice_at(ranks, place), end = slice_at(ranks, place + 1);
+        const int from = first > piece->from ? first : piece->from, to = end < piece->to ? end : piece->to;
+
+        if (from < to)
+            good = add_piece(&o->theirs, (struct tt_piece){from, to, tt_rank_at(at, node, place), node, own});
+    }
+    return good;
+}
+
+/* Those pieces of this rank's slice, from wherever they are dealt. */
+static bool add_dealt(struct tt_owners *o, const struct tt_levels *at, int from, int to, int node, int place)
+{
+    const struct tt_piece piece = {from > o->from ? from : o->from, to < o->to ? to : o->to, tt_rank_at(at, node, place),
+                                   node, -1};
+    const bool here = node == at->node, own = here && place == at->local;
+
+    return piece.from >= piece.to || (here && !own) || add_piece(own ? &o->own : &o->mine, piece);
+}
+
+/* Nearest node first, so that not all begin with the same one. */
+static int by_distance(const void *a, const void *b)
+{
+    const struct tt_piece *x = a, *y = b;
+
+    return x->node != y->node ? (x->node > y->node) - (x->node < y->node) : (x->from > y->from) - (x->from < y->from);
+}
+
+static void sort_pieces(struct tt_pieces *list, const struct tt_levels *at)
+{
+    const int nodes = at->nodes->n;
+
+    for (int i = 0; i < list->n; i++)
+        list->of[i].node = tt_mod(list->of[i].node - at->node, nodes);
+    if (list->n > 0)
+        qsort(list->of, (size_t)list->n, sizeof *list->of, by_distance);
+    for (int i = 0; i < list->n; i++)
+        list->of[i].node = tt_mod(list->of[i].node + at->node, nodes);
+}
+
+static bool deal_all(struct tt_owners *o, const struct tt_levels *at, struct dealt *d)
+{
+    const int64_t all = set_shares(at->nodes, d);
+    bool good = true;
+
+    for (int from = 0, end, node = -1; good && from < o->to; from = end) {
+        node = deal(at, d, all, from, node, &end);
+        good = add_dealt(o, at, from, end, node, d[node].place);
+    }
+    for (int own = 0; good && own < o->own.n; own++)
+        for (int k = 1; good && k < at->nodes->n; k++)
+            good = add_theirs(o, at, own, tt_mod(at->node + k, at->nodes->n));
+    return good;
+}
+
+int tt_owners_find(struct tt_owners *o, const struct tt_levels *at)
+{
+    struct dealt *d = calloc((size_t)at->nodes->n, sizeof *d);
+
+    *o = (struct tt_owners){.from = slice_at(at->here, at->local), .to = slice_at(at->here, at->local + 1)};
+    if (!d || !deal_all(o, at, d)) {
+        free(d);
+        tt_owners_end(o);
+        return ENOMEM;
+    }
+    free(d);
+    sort_pieces(&o->mine, at);
+    sort_pieces(&o->theirs, at);
+    return 0;
+}
+
+void tt_owners_end(struct tt_owners *o)
+{
+    free(o->own.of);
+    free(o->mine.of);
+    free(o->theirs.of);
 }
 
 /* ---- the pipeline ----

@@ -47,7 +47,31 @@ bool tt_enter_rail_without(struct tt_plan *p, const struct tt_levels *at, int no
  * - 1 times n; the operands are its own and these. */
 struct tt_operands tt_show_all(struct tt_plan *p, struct tt_loc src, int64_t n, struct tt_loc arrived);
 
-/* n elements are cut into `owners` balanced parts; part i is that of rank i. */
+/* n elements are cut into `owners` balanced parts, part i being that of rank i: where it begins. So that cuts into
+ * different numbers of parts can be compared without counting elements, they are made in units, of which every vector
+ * has as many; unit u begins at element tt_unit_at(n, u). */
+enum { TT_UNITS = 1 << 24 };
+
+static inline int64_t tt_unit_at(int64_t n, int unit)
+{
+    return n / TT_UNITS * unit + n % TT_UNITS * unit / TT_UNITS;
+}
+
+static inline int64_t tt_part_at(int64_t n, int owners, int i)
+{
+    return tt_unit_at(n, (int)tt_cut(TT_UNITS, owners, i < owners ? i : owners));
+}
+
+/* No run of so many units has more elements; and no part. */
+static inline int64_t tt_units_most(int64_t n, int units)
+{
+    return n > 0 ? tt_unit_at(n, units) + 1 : 0;
+}
+
+static inline int64_t tt_part_most(int64_t n, int owners)
+{
+    return tt_units_most(n, (int)tt_cut(TT_UNITS, owners, 1));
+}
 
 /* Every rank's part i, from src, to rank i; but one of them (or -1) is handed none. What reaches this one goes to arrived,
  * which has room for size - 1 parts; the operands are its own part and these. */
@@ -63,6 +87,35 @@ void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, i
  * operands are this node's own and these. */
 struct tt_operands tt_show_nodes(struct tt_plan *p, const struct tt_levels *at, struct tt_loc src, int64_t n,
                                  struct tt_loc arrived);
+
+/* ---- who adds up what across ----
+ * A vector is cut for each node into a slice for each of its ranks, and into pieces, each of which one rank owns: it lies
+ * within that one's slice, and what other nodes have of it is in the slices of one or two ranks there. Nodes with more
+ * NICs own more: a node sends all of the vector once, but what it owns, and what it owns to each other node; and as much
+ * comes in. So much is owned that nodes take equally long over that, or nothing, if the rest takes a node longer.
+ * Where nodes are alike, so are pieces: of the j-th slice the i-th is that of the j-th rank of node i. */
+
+/* Units from .. to - 1, and who is at the other end: a rank on another node, which owns them, or has them. */
+struct tt_piece {
+    int from, to;
+    int rank, node;
+    int own; /* of what this rank owns: the piece that they are part of */
+};
+
+struct tt_pieces {
+    int n, room;
+    struct tt_piece *of;
+};
+
+/* In either list, pieces that have the same rank at the other end are in the order in which they have each other's. */
+struct tt_owners {
+    int from, to;            /* this rank's slice, in units */
+    struct tt_pieces own;    /* of it, what this rank owns */
+    struct tt_pieces mine;   /* what others own */
+    struct tt_pieces theirs; /* of what this rank owns, what others have */
+};
+int tt_owners_find(struct tt_owners *o, const struct tt_levels *at); /* 0 or ENOMEM */
+void tt_owners_end(struct tt_owners *o);
 
 /* ---- the pipeline ----
  * All vectors or blocks of a call are cut alike: dealt to lanes in stretches, of which each lane cuts its own into

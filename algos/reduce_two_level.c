@@ -35,7 +35,7 @@ struct segment {
 
 static int64_t slice_at(const struct work *w, const struct segment *g, int rail)
 {
-    return g->at + tt_cut(g->n, w->at.rails, rail);
+    return g->at + tt_part_at(g->n, w->at.rails, rail);
 }
 
 static struct segment segment_of(const struct work *w, const struct tt_segment *parts)
@@ -59,7 +59,7 @@ static int sharers(const struct work *w)
 
 static int64_t piece_at(const struct work *w, const struct segment *g, int i)
 {
-    return tt_cut(g->length, sharers(w), i);
+    return tt_part_at(g->length, sharers(w), i);
 }
 
 static int my_piece(const struct work *w)
@@ -136,7 +136,7 @@ static void pieces_to_root(struct tt_plan *p, const struct work *w, const struct
 
     for (int i = 0; i < others; i++) {
         const int place = tt_mod(w->place + 1 + i, at->here);
-        const int64_t first = tt_cut(n, others, i), length = tt_cut(n, others, i + 1) - first;
+        const int64_t first = tt_part_at(n, others, i), length = tt_part_at(n, others, i + 1) - first;
 
         if (at->local == w->place)
             tt_recv(p, tt_rank_at(at, at->node, place), tt_plus(w->arrived_pieces, first), length);
@@ -197,7 +197,7 @@ static void find_room(struct tt_plan *p, struct work *w, int64_t slice)
     for (int i = 0; i < STAGES; i++)
         w->sums[i] = tt_tmp(p, i < w->pipe.segments ? slice : 0);
     for (int i = 0; i < 2; i++)
-        w->piece[i] = tt_tmp(p, in_pieces(w) ? slice / (w->at.here - 1) + 1 : 0);
+        w->piece[i] = tt_tmp(p, in_pieces(w) ? tt_part_most(slice, w->at.here - 1) : 0);
     w->arrived_within = tt_tmp(p, (w->at.here - 1) * slice);
     w->arrived_across = tt_tmp(p, slice + w->at.nodes->n);
     w->arrived_pieces = tt_tmp(p, pieces);
@@ -216,7 +216,7 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     for (int lane = 0; lane < w.pipe.lanes; lane++) {
         if (lane > 0)
             tt_lane(p);
-        find_room(p, &w, tt_pipeline_most(&w.pipe, s->count) / w.at.rails + 1);
+        find_room(p, &w, tt_part_most(tt_pipeline_most(&w.pipe, s->count), w.at.rails));
         tt_pipeline_run(p, &w.pipe, lane, STAGES, post, settle, &w);
     }
     tt_levels_end(&w.at);
