@@ -206,6 +206,11 @@ enum tt_fold_class { TT_PAIRS, TT_MIXED, TT_SINGLES, TT_FOLD_CLASSES };
 /* Ranks are told apart by up to so many bits. */
 enum { TT_MAX_BITS = 24 };
 
+/* Nodes that are alike: how many there are of them, ranks on each, and NICs that these use. */
+struct tt_node_class {
+    int nodes, ranks, nics;
+};
+
 /* The links between the ranks of a scope, as the closed forms see them. A formula reads at most O(log p) of it. */
 struct tt_net {
     int size;                           /* p */
@@ -233,6 +238,9 @@ struct tt_net {
     const struct tt_net *within;     /* two levels: the ranks of the largest node; NULL where there is one node */
     const struct tt_net *across;     /* one rank of each node, as many at a time as the smallest node has ranks */
     int rails;                       /* which is so many */
+    int classes;                     /* two levels: of nodes */
+    const struct tt_node_class *class;
+    const int *class_of;             /* each node */
 };
 
 /* Who carries out a call: we do, by the plan that build writes, or somebody else's library. */

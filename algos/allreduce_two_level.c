@@ -151,16 +151,29 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return error;
 }
 
+static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class, double n, double owners)
+{
+    const int here = class->ranks, others = net->across->size - 1;
+    const double slice = n / here, owned = tt_owned(net, class);
+    const double in = tt_nics_busy(net, class, n * tt_larger(1 - owned, others * owned));
+    struct tt_stages w = {.launches = here - 1 + (owned > 0 ? others : 0),
+                          .local = ((here - 1) * slice + others * owned * slice) * net->gamma};
+
+    tt_add_rounds(&w, net, here, slice, here, tt_smaller(here - 1, owners), 2);
+    tt_add_crossing(&w, net, in, tt_nics_busy(net, class, n * (1 + (others - 1) * owned)), others, 2);
+    return w;
+}
+
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
-    const int here = net->within->size, nodes = net->across->size;
-    const double slice = tt_bytes(s, s->count) / net->rails, piece = slice / nodes;
-    struct tt_stages w = {.launches = here - 1 + nodes - 1,
-                          .local = ((here - 1) * slice + (nodes - 1) * piece) * net->gamma};
+    struct tt_stages w = {0};
 
-    tt_add_within(&w, net, slice, net->rails, net->rails, 2);
-    tt_add_across(&w, net, piece, 2);
+    for (int i = 0; i < net->classes; i++) {
+        const struct tt_stages of = stages_of(net, &net->class[i], tt_bytes(s, s->count), tt_bytes(s, s->count) / pipe.parts * pipe.lanes);
+
+        tt_stages_raise(&w, &of);
+    }
     return s->count > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }
 

@@ -468,6 +468,69 @@ void tt_add_across(struct tt_stages *w, const struct tt_net *net, double n, doub
     w->across += stages * busy;
 }
 
+void tt_stages_raise(struct tt_stages *w, const struct tt_stages *of)
+{
+    w->alphas = tt_larger(w->alphas, of->alphas);
+    w->alpha = tt_larger(w->alpha, of->alpha);
+    w->all = tt_larger(w->all, of->all);
+    w->within = tt_larger(w->within, of->within);
+    w->across = tt_larger(w->across, of->across);
+    w->messages = tt_larger(w->messages, of->messages);
+    w->launches = w->launches > of->launches ? w->launches : of->launches;
+    w->local = tt_larger(w->local, of->local);
+}
+
+double tt_within_busy(const struct tt_net *net, int ranks, double n, int owners)
+{
+    const struct tt_net *node = net->within;
+    const double pairs = (double)ranks * (ranks - 1) / ((double)node->size * (node->size - 1));
+    const double each = (ranks - 1) * node->alone.near.beta, shared = pairs * node->all.near.beta * owners / ranks;
+
+    return ranks > 1 ? n * tt_larger(each, shared) : 0;
+}
+
+double tt_nics_busy(const struct tt_net *net, const struct tt_node_class *class, double n)
+{
+    return n / class->nics * net->alone.far.beta;
+}
+
+double tt_owned(const struct tt_net *net, const struct tt_node_class *class)
+{
+    const int others = net->across->size - 2;
+    double time = 1e9, last, nics;
+
+    do {
+        int owners = 0;
+
+        last = time;
+        nics = 0;
+        for (int i = 0; i < net->classes; i++)
+            if (net->class[i].nics * last > 1 || others == 0) {
+                owners += net->class[i].nodes;
+                nics += (double)net->class[i].nodes * net->class[i].nics;
+            }
+        time = (others + owners) / nics;
+    } while (time != last);
+    return others == 0 ? class->nics / nics : tt_larger(class->nics * time - 1, 0) / others;
+}
+
+void tt_add_rounds(struct tt_stages *w, const struct tt_net *net, int ranks, double n, int owners, double messages,
+                   double stages)
+{
+    const double busy = tt_within_busy(net, ranks, n, owners);
+
+    if (ranks > 1)
+        add_stages(w, net, net->within->all.near.alpha, busy, messages, stages);
+    w->within += stages * busy;
+}
+
+void tt_add_crossing(struct tt_stages *w, const struct tt_net *net, double alone, double busy, double messages,
+                     double stages)
+{
+    add_stages(w, net, net->alone.far.alpha, alone, messages, stages);
+    w->across += busy;
+}
+
 double tt_most_across(const struct tt_net *net)
 {
     const int others = net->size - net->rails, nodes = net->across->size;
@@ -499,7 +562,7 @@ double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe
     const double local = w.local + net->launch * w.launches * lanes * segments, segment = (double)lanes / pipe->parts;
     const double wire = tt_larger(w.within, w.across), busiest = tt_larger(wire, local), rest = w.all + local - busiest;
     const double exposed = segments == 1 ? segment : segment * lanes / 2;
-    const double queues = segments == 1 ? 0 : 0.6 * tt_smaller(wire, local) / lanes;
+    const double queues = segments == 1 ? 0 : (0.6 * tt_smaller(wire, local) + 0.6 * tt_smaller(local, tt_smaller(w.within, w.across))) / lanes;
     const double flow = busiest + tt_smaller(exposed, 1) * rest + queues;
     const double post = w.messages * net->overhead * lanes; /* one after the other, whatever the lane */
     const double round = w.alpha + tt_larger(2 * segment * wire, post) + segment * local;

@@ -167,6 +167,24 @@ struct tt_stages {
     double local;
 };
 
+/* The worse of two classes of nodes in every respect: nodes wait for each other. */
+void tt_stages_raise(struct tt_stages *w, const struct tt_stages *of);
+
+/* How long a round within a node of so many ranks takes, and how long n bytes through the NICs of a node of a class, apart
+ * from alpha. */
+double tt_within_busy(const struct tt_net *net, int ranks, double n, int owners);
+double tt_nics_busy(const struct tt_net *net, const struct tt_node_class *class, double n);
+
+/* How much of a vector each node of a class owns (above), as a part of it. */
+double tt_owned(const struct tt_net *net, const struct tt_node_class *class);
+
+/* Adds stages: so many rounds within a node of so many ranks; or some across that take so long if alone, and keep NICs
+ * busy, one way, for so long in all. A rank posts so many messages in each. */
+void tt_add_rounds(struct tt_stages *w, const struct tt_net *net, int ranks, double n, int owners, double messages,
+                   double stages);
+void tt_add_crossing(struct tt_stages *w, const struct tt_net *net, double alone, double busy, double messages,
+                     double stages);
+
 /* Adds so many stages that are such rounds, each rank posting so many messages. */
 void tt_add_within(struct tt_stages *w, const struct tt_net *net, double n, int owners, double messages, double stages);
 void tt_add_across(struct tt_stages *w, const struct tt_net *net, double n, double stages);
