@@ -151,30 +151,31 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return error;
 }
 
-static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class, double n, double owners)
+static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class, double n, double elements)
 {
     const int here = class->ranks, others = net->across->size - 1;
     const double slice = n / here, owned = tt_owned(net, class);
-    const double in = tt_nics_busy(net, class, n * tt_larger(1 - owned, others * owned));
+    const double in = tt_nics_busy(net, class, n * tt_larger(1 - owned, others * owned), here);
     struct tt_stages w = {.launches = here - 1 + (owned > 0 ? others : 0),
                           .local = ((here - 1) * slice + others * owned * slice) * net->gamma};
 
-    tt_add_rounds(&w, net, here, slice, here, tt_smaller(here - 1, owners), 2);
-    tt_add_crossing(&w, net, in, tt_nics_busy(net, class, n * (1 + (others - 1) * owned)), others, 2);
+    tt_add_within(&w, net, tt_within_busy(net, here, slice, here), tt_smaller(here - 1, elements), 2);
+    tt_add_across(&w, net, in, tt_nics_busy(net, class, n * (1 + (others - 1) * owned), here), others, 2);
     return w;
 }
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
+    const double n = tt_bytes(s, s->count);
     struct tt_stages w = {0};
 
     for (int i = 0; i < net->classes; i++) {
-        const struct tt_stages of = stages_of(net, &net->class[i], tt_bytes(s, s->count), tt_bytes(s, s->count) / pipe.parts * pipe.lanes);
+        const struct tt_stages of = stages_of(net, &net->class[i], n, tt_segment_elements(&pipe, s->count));
 
         tt_stages_raise(&w, &of);
     }
-    return s->count > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
+    return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }
 
 TT_ALGORITHM(allreduce, two_level,

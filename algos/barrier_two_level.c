@@ -48,25 +48,27 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
-/* ceil(log9 n) */
-static int steps(int n)
+/* As many steps as there are, each of so many messages: of one step they may be fewer. */
+static double tell_cost(const struct tt_net *net, int size, double each, bool across)
 {
-    int steps = 0;
+    double sum = 0;
 
-    for (int64_t known = 1; known < n; known *= TT_AT_ONCE + 1)
-        steps++;
-    return steps;
+    for (int64_t step = 1; step < size; step *= TT_AT_ONCE + 1) {
+        const int most = (int)((size - 1) / step), messages = most < TT_AT_ONCE ? most : TT_AT_ONCE;
+        const int posted = (int)(messages * each + 0.99);
+
+        sum += across ? tt_across_one(net, 1, posted, posted) : tt_within_one(net, 1, posted, posted);
+    }
+    return sum;
 }
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int here = net->within->size, nodes = net->across->size;
-    const int few = here - 1 < TT_AT_ONCE ? here - 1 : TT_AT_ONCE, some = nodes - 1 < TT_AT_ONCE ? nodes - 1 : TT_AT_ONCE;
-
-    const int tell = some * here / net->rails;
+    const double ranks = (double)(net->size - net->rails) / (nodes - 1); /* of a node, as the smallest one sees it */
 
     (void)s;
-    return steps(here) * tt_within_one(net, 1, few, few) + steps(nodes) * tt_across_one(net, 1, tell, tell);
+    return tell_cost(net, here, 1, false) + tell_cost(net, nodes, ranks / net->rails, true);
 }
 
 TT_ALGORITHM(barrier, two_level,

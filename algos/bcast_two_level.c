@@ -140,9 +140,8 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
-    const double n = tt_bytes(s, s->count);
 
-    return n > 0 ? tt_pipeline_cost(net, &pipe, tt_rooted_stages(net, &pipe, n, net->across->size - 1)) : 0;
+    return s->count > 0 ? tt_pipeline_cost(net, &pipe, tt_rooted_stages(net, s, &pipe, net->across->size - 1)) : 0;
 }
 
 TT_ALGORITHM(bcast, two_level,

@@ -400,35 +400,34 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
 
 /* A port that all of a node share is as busy as all messages make it; one that each rank has, as those of who is handed
  * most. */
-static double busy_within(const struct tt_net *net, double n, int owners)
+double tt_within_busy(const struct tt_net *net, int ranks, double n, int owners)
 {
     const struct tt_net *node = net->within;
-    const double each = (node->size - 1) * node->alone.near.beta, shared = node->all.near.beta * owners / node->size;
+    const double pairs = (double)ranks * (ranks - 1) / ((double)node->size * (node->size - 1));
+    const double each = (ranks - 1) * node->alone.near.beta, shared = pairs * node->all.near.beta * owners / ranks;
 
-    return n * tt_larger(each, shared);
+    return ranks > 1 ? n * tt_larger(each, shared) : 0;
 }
 
-static double busy_across(const struct tt_net *net, double n)
+double tt_nics_busy(const struct tt_net *net, const struct tt_node_class *class, double n, int ranks)
 {
-    return n * net->across->all.far.beta;
+    return n / tt_smaller(class->nics, ranks) * net->alone.far.beta;
 }
 
 /* Posting messages goes on while the first ones are carried. */
-static double posted(const struct tt_net *net, double alpha, double messages, double busy)
+static double posted(const struct tt_net *net, double alpha, double busy, double messages)
 {
     return alpha + tt_larger(net->overhead + busy, messages * net->overhead);
 }
 
-double tt_within_cost(const struct tt_net *net, double n, int owners)
+double tt_within_cost(const struct tt_net *net, double busy, double messages)
 {
-    const bool any = n > 0 && net->within->size > 1;
-
-    return any ? posted(net, net->within->all.near.alpha, owners, busy_within(net, n, owners)) : 0;
+    return busy > 0 ? posted(net, net->within->all.near.alpha, busy, messages) : 0;
 }
 
-double tt_across_cost(const struct tt_net *net, double n)
+double tt_across_cost(const struct tt_net *net, double busy, double messages)
 {
-    return n > 0 ? posted(net, net->across->all.far.alpha, net->across->size - 1, busy_across(net, n)) : 0;
+    return busy > 0 ? posted(net, net->alone.far.alpha, busy, messages) : 0;
 }
 
 double tt_within_one(const struct tt_net *net, double n, int messages, int posted)
@@ -441,63 +440,11 @@ double tt_across_one(const struct tt_net *net, double n, int messages, int poste
     return n > 0 ? tt_posted(&net->alone.far, n, messages, posted * net->overhead) : 0;
 }
 
-static void add_stages(struct tt_stages *w, const struct tt_net *net, double alpha, double busy, double messages,
-                       double stages)
-{
-    w->alphas += (stages < 1 ? 1 : stages) * (alpha + net->overhead);
-    w->alpha = tt_larger(w->alpha, alpha + net->overhead);
-    w->all += stages * tt_larger(busy, messages * net->overhead);
-    w->messages += stages * messages;
-}
-
-void tt_add_within(struct tt_stages *w, const struct tt_net *net, double n, int owners, double messages, double stages)
-{
-    const double busy = busy_within(net, n, owners);
-
-    if (net->within->size > 1 && stages > 0)
-        add_stages(w, net, net->within->all.near.alpha, busy, messages, stages);
-    w->within += stages * busy;
-}
-
-void tt_add_across(struct tt_stages *w, const struct tt_net *net, double n, double stages)
-{
-    const double busy = busy_across(net, n);
-
-    if (stages > 0)
-        add_stages(w, net, net->across->all.far.alpha, busy, net->across->size - 1, stages);
-    w->across += stages * busy;
-}
-
-void tt_stages_raise(struct tt_stages *w, const struct tt_stages *of)
-{
-    w->alphas = tt_larger(w->alphas, of->alphas);
-    w->alpha = tt_larger(w->alpha, of->alpha);
-    w->all = tt_larger(w->all, of->all);
-    w->within = tt_larger(w->within, of->within);
-    w->across = tt_larger(w->across, of->across);
-    w->messages = tt_larger(w->messages, of->messages);
-    w->launches = w->launches > of->launches ? w->launches : of->launches;
-    w->local = tt_larger(w->local, of->local);
-}
-
-double tt_within_busy(const struct tt_net *net, int ranks, double n, int owners)
-{
-    const struct tt_net *node = net->within;
-    const double pairs = (double)ranks * (ranks - 1) / ((double)node->size * (node->size - 1));
-    const double each = (ranks - 1) * node->alone.near.beta, shared = pairs * node->all.near.beta * owners / ranks;
-
-    return ranks > 1 ? n * tt_larger(each, shared) : 0;
-}
-
-double tt_nics_busy(const struct tt_net *net, const struct tt_node_class *class, double n)
-{
-    return n / class->nics * net->alone.far.beta;
-}
-
+/* As set_shares() above. */
 double tt_owned(const struct tt_net *net, const struct tt_node_class *class)
 {
     const int others = net->across->size - 2;
-    double time = 1e9, last, nics;
+    double time = 1, last, nics;
 
     do {
         int owners = 0;
@@ -505,30 +452,24 @@ double tt_owned(const struct tt_net *net, const struct tt_node_class *class)
         last = time;
         nics = 0;
         for (int i = 0; i < net->classes; i++)
-            if (net->class[i].nics * last > 1 || others == 0) {
+            if (net->class[i].nics * last > 1 || others == 0 || last >= 1) {
                 owners += net->class[i].nodes;
                 nics += (double)net->class[i].nodes * net->class[i].nics;
             }
         time = (others + owners) / nics;
-    } while (time != last);
+    } while (time < last);
     return others == 0 ? class->nics / nics : tt_larger(class->nics * time - 1, 0) / others;
 }
 
-void tt_add_rounds(struct tt_stages *w, const struct tt_net *net, int ranks, double n, int owners, double messages,
-                   double stages)
+int tt_counterparts(const struct tt_net *net, const struct tt_node_class *class)
 {
-    const double busy = tt_within_busy(net, ranks, n, owners);
-
-    if (ranks > 1)
-        add_stages(w, net, net->within->all.near.alpha, busy, messages, stages);
-    w->within += stages * busy;
+    return (net->size - class->ranks + class->ranks - 1) / class->ranks;
 }
 
-void tt_add_crossing(struct tt_stages *w, const struct tt_net *net, double alone, double busy, double messages,
-                     double stages)
+double tt_counterparts_by_nic(const struct tt_net *net, const struct tt_node_class *class)
 {
-    add_stages(w, net, net->alone.far.alpha, alone, messages, stages);
-    w->across += busy;
+    return class->nics < class->ranks ? (double)(net->size - class->ranks) / class->nics
+                                      : tt_counterparts(net, class);
 }
 
 double tt_most_across(const struct tt_net *net)
@@ -539,33 +480,123 @@ double tt_most_across(const struct tt_net *net)
     return own_nic ? (others + net->rails - 1) / net->rails : (double)others / net->rails;
 }
 
-/* What is passed on comes late where lanes share the way out: all of them leave at about the same time. */
-struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_pipeline *pipe, double n, int sharing)
+static void add_stages(struct tt_stages *w, const struct tt_net *net, double alpha, double alone, double messages,
+                       double stages)
 {
-    const double slice = n / net->rails, root = n * net->within->alone.near.beta;
-    struct tt_stages w = {0};
+    w->last = alpha + net->overhead;
+    w->first = w->first > 0 ? w->first : w->last + tt_larger(alone, (messages - 1) * net->overhead);
+    w->alphas += (stages < 1 ? 1 : stages) * w->last;
+    w->alpha = tt_larger(w->alpha, w->last);
+    w->all += stages * tt_larger(alone, (messages - 1) * net->overhead);
+    w->messages += stages * messages;
+}
 
-    tt_add_within(&w, net, slice, net->rails, net->rails, 2);
-    w.all += root - w.within / 2;
-    w.messages += net->within->size;
-    w.within = tt_larger(root, w.within / 2);
-    tt_add_across(&w, net, slice / sharing, (sharing - 1.0) / sharing);
-    w.all += pipe->lanes > 1 ? 0.75 * w.across : 0;
-    w.across = 0;
-    tt_add_across(&w, net, slice / sharing, 1);
-    return w;
+void tt_add_within(struct tt_stages *w, const struct tt_net *net, double busy, double messages, double stages)
+{
+    if (busy > 0 && stages > 0)
+        add_stages(w, net, net->within->all.near.alpha, busy, messages, stages);
+    w->within += stages * busy;
+}
+
+void tt_add_across(struct tt_stages *w, const struct tt_net *net, double alone, double busy, double messages,
+                   double stages)
+{
+    if (stages > 0)
+        add_stages(w, net, net->alone.far.alpha, alone, messages, stages);
+    w->across += busy;
+}
+
+void tt_stages_raise(struct tt_stages *w, const struct tt_stages *of)
+{
+    w->alphas = tt_larger(w->alphas, of->alphas);
+    w->alpha = tt_larger(w->alpha, of->alpha);
+    w->last = tt_larger(w->last, of->last);
+    w->first = tt_larger(w->first, of->first);
+    w->all = tt_larger(w->all, of->all);
+    w->within = tt_larger(w->within, of->within);
+    w->across = tt_larger(w->across, of->across);
+    w->messages = tt_larger(w->messages, of->messages);
+    w->later = tt_larger(w->later, of->later);
+    w->launches = w->launches > of->launches ? w->launches : of->launches;
+    w->asides = w->asides > of->asides ? w->asides : of->asides;
+    w->local = tt_larger(w->local, of->local);
+    w->aside = tt_larger(w->aside, of->aside);
+}
+
+double tt_segment_elements(const struct tt_pipeline *pipe, double n)
+{
+    return n * pipe->lanes / pipe->parts;
+}
+
+/* One segment, in one lane: one stage after the other. */
+static double one_by_one(const struct tt_net *net, const struct tt_stages *w)
+{
+    const double local = w->local + net->launch * w->launches, aside = w->aside + net->launch * w->asides;
+
+    return w->alphas + w->all + local + tt_larger(0, aside - w->first);
 }
 
 double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w)
 {
     const int lanes = pipe->lanes, segments = pipe->segments;
-    const double local = w.local + net->launch * w.launches * lanes * segments, segment = (double)lanes / pipe->parts;
+    const double count = (double)lanes * segments, segment = (double)lanes / pipe->parts;
+    const double aside = w.aside + net->launch * w.asides * count;
+    const double local = w.local + net->launch * w.launches * count + aside;
     const double wire = tt_larger(w.within, w.across), busiest = tt_larger(wire, local), rest = w.all + local - busiest;
-    const double exposed = segments == 1 ? segment : segment * lanes / 2;
-    const double queues = segments == 1 ? 0 : (0.6 * tt_smaller(wire, local) + 0.6 * tt_smaller(local, tt_smaller(w.within, w.across))) / lanes;
-    const double flow = busiest + tt_smaller(exposed, 1) * rest + queues;
-    const double post = w.messages * net->overhead * lanes; /* one after the other, whatever the lane */
-    const double round = w.alpha + tt_larger(2 * segment * wire, post) + segment * local;
+    const double exposed = tt_smaller(1, segments == 1 ? segment : segment * lanes / 2);
+    const double third = tt_smaller(local, tt_smaller(w.within, w.across)); /* no less busy than that */
+    const double queues = segments == 1 ? 0 : 0.6 * (tt_smaller(wire, local) + third) / lanes;
+    const double flow = w.alphas + busiest + exposed * rest + queues;
+    const double post = w.messages * net->overhead; /* one after the other, whatever the lane */
+    const double hidden = tt_smaller(w.alphas - w.last, post * (lanes - 1));
+    const double posts = w.alphas - hidden + (post * segments + w.later * net->overhead) * lanes;
+    const double round = w.alpha + tt_larger(2 * segment * wire, post) + segment * (local - aside);
+    const double rounds = w.alphas + (segments - 1) * round + segment * (w.all + local);
 
-    return w.alphas + tt_larger(tt_larger(flow, post * segments), (segments - 1) * round + segment * (w.all + local));
+    if (lanes * segments == 1)
+        return one_by_one(net, &w);
+    return tt_larger(tt_larger(flow, posts), rounds);
+}
+
+/* Ranks of the root's node but itself hand on slices, and pieces of the root's slice; and pieces across. */
+static void add_posts(struct tt_stages *w, const struct tt_net *net, double elements, int home, int largest)
+{
+    const int others = net->across->size - 1;
+    const double slice = tt_larger(1, elements / net->rails), pieces = tt_smaller(home - 1, slice);
+    const double root = tt_smaller(net->rails, elements) - 1 + pieces + tt_smaller(others, slice);
+
+    w->messages = tt_larger(0, root);
+    w->later = tt_smaller(others, slice) + tt_larger(0, home - 2) + tt_larger(0, pieces - 1) +
+               tt_smaller(others - 1, slice) + largest - 1;
+}
+
+/* What is passed on comes late where lanes share the way out: all of them leave at about the same time. */
+struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_shape *s, const struct tt_pipeline *pipe,
+                                  int sharing)
+{
+    const double n = tt_bytes(s, s->count), slice = n / net->rails;
+    const struct tt_node_class *home = &net->class[net->class_of[net->node[s->root]]];
+    struct tt_stages w = {0};
+    double away = 0, nics = 0;
+    int largest = 1;
+
+    for (int i = 0; i < net->classes; i++) {
+        const struct tt_node_class *class = &net->class[i];
+
+        nics = tt_larger(nics, tt_nics_busy(net, class, n, net->rails));
+        if (class != home || class->nodes > 1) {
+            away = tt_larger(away, tt_within_busy(net, class->ranks, slice, net->rails));
+            largest = class->ranks > largest ? class->ranks : largest;
+        }
+    }
+    const double here = tt_larger(home->ranks > 1 ? n * net->within->alone.near.beta : 0, tt_within_busy(net, home->ranks, slice, net->rails));
+
+    tt_add_within(&w, net, here, home->ranks, 1);
+    tt_add_across(&w, net, nics, nics, 1, 1);
+    tt_add_across(&w, net, nics, 0, 1, (sharing - 1.0) / sharing);
+    w.all += pipe->lanes > 1 ? 0.75 * nics * (sharing - 1.0) / sharing : 0;
+    tt_add_within(&w, net, away, largest, 1);
+    w.within = tt_larger(here, away);
+    add_posts(&w, net, tt_segment_elements(pipe, s->count), home->ranks, largest);
+    return w;
 }

@@ -147,60 +147,63 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
                      tt_stage_fn *settle, void *with);
 
 /* ---- what it costs ----
- * With N nodes, L ranks on the largest and R rails. A round in which each rank of a node hands n bytes to each of so many
- * others of it, or so many hand them to all; or each rank of a rail, of all rails, to all others of it. */
-double tt_within_cost(const struct tt_net *net, double n, int owners);
-double tt_across_cost(const struct tt_net *net, double n);
+ * Nodes are of several classes (tt_net), and wait for each other: what takes longest in any of them counts. */
+
+/* How long ports of a node of so many ranks are busy where each hands n bytes to each of so many others, or so many hand
+ * them to all; and the NICs of a node of a class, which n bytes go through one way, if only so many ranks have any. */
+double tt_within_busy(const struct tt_net *net, int ranks, double n, int owners);
+double tt_nics_busy(const struct tt_net *net, const struct tt_node_class *class, double n, int ranks);
+
+/* A round of messages within a node, or across, in which ports are busy for so long and a rank posts so many. */
+double tt_within_cost(const struct tt_net *net, double busy, double posted);
+double tt_across_cost(const struct tt_net *net, double busy, double posted);
 
 /* n bytes each in so many messages out of one rank's port, or into it, a rank posting so many of them. */
 double tt_within_one(const struct tt_net *net, double n, int messages, int posted);
 double tt_across_one(const struct tt_net *net, double n, int messages, int posted);
 
-/* A pipeline's stages, for all of the vector. Their alpha, together and at most; how long all of them take, one after the
- * other, and how long the busiest port within, and across, is at work; how many messages a rank posts for a segment; its
- * reductions and copies for a segment, and their bytes' time for all. */
-struct tt_stages {
-    double alphas, alpha;
-    double all, within, across;
-    double messages;
-    int launches;
-    double local;
-};
-
-/* The worse of two classes of nodes in every respect: nodes wait for each other. */
-void tt_stages_raise(struct tt_stages *w, const struct tt_stages *of);
-
-/* How long a round within a node of so many ranks takes, and how long n bytes through the NICs of a node of a class, apart
- * from alpha. */
-double tt_within_busy(const struct tt_net *net, int ranks, double n, int owners);
-double tt_nics_busy(const struct tt_net *net, const struct tt_node_class *class, double n);
-
 /* How much of a vector each node of a class owns (above), as a part of it. */
 double tt_owned(const struct tt_net *net, const struct tt_node_class *class);
 
-/* Adds stages: so many rounds within a node of so many ranks; or some across that take so long if alone, and keep NICs
- * busy, one way, for so long in all. A rank posts so many messages in each. */
-void tt_add_rounds(struct tt_stages *w, const struct tt_net *net, int ranks, double n, int owners, double messages,
+/* Where each rank of other nodes has a counterpart on a node: how many of them has who has most; and how many go through
+ * each of its NICs. */
+int tt_counterparts(const struct tt_net *net, const struct tt_node_class *class);
+double tt_counterparts_by_nic(const struct tt_net *net, const struct tt_node_class *class);
+double tt_most_across(const struct tt_net *net); /* the same of the smallest node */
+
+/* A pipeline's stages, for all of the vector. Their alpha, together, at most, and the last one's; how long the first, and how long all of them
+ * take, one after the other, and how long the busiest port within, and across, is at work; how many messages a rank posts
+ * for a segment, and others before or after it; its reductions and copies for a segment, and their bytes' time for all;
+ * and those of them that are made while messages of the first stage are under way. */
+struct tt_stages {
+    double alphas, alpha, last, first;
+    double all, within, across;
+    double messages, later;
+    int launches, asides;
+    double local, aside;
+};
+
+/* Adds so many stages that take so long if they are alone, each rank posting so many messages in each, and what they keep
+ * ports busy for. */
+void tt_add_within(struct tt_stages *w, const struct tt_net *net, double busy, double messages, double stages);
+void tt_add_across(struct tt_stages *w, const struct tt_net *net, double alone, double busy, double messages,
                    double stages);
-void tt_add_crossing(struct tt_stages *w, const struct tt_net *net, double alone, double busy, double messages,
-                     double stages);
 
-/* Adds so many stages that are such rounds, each rank posting so many messages. */
-void tt_add_within(struct tt_stages *w, const struct tt_net *net, double n, int owners, double messages, double stages);
-void tt_add_across(struct tt_stages *w, const struct tt_net *net, double n, double stages);
+/* What is worse of two classes of nodes. */
+void tt_stages_raise(struct tt_stages *w, const struct tt_stages *of);
 
-/* Where each rank of other nodes has a counterpart on the smallest: how many of them the busiest there has, or, where all
- * share a NIC, the average. */
-double tt_most_across(const struct tt_net *net);
-
-/* Those of bcast_two_level.c and its mirror, for n bytes, so many nodes sharing in what crosses: the root's own port, who
- * leaves its node, who passes on, and the other nodes. */
-struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_pipeline *pipe, double n, int sharing);
+/* Those of bcast_two_level.c and its mirror, for n bytes of which a segment has so many at most: the root's own port, who
+ * leaves its node, who passes on, and the other nodes. So many nodes share in what crosses. */
+struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_shape *s, const struct tt_pipeline *pipe,
+                                  int sharing);
 
 /* All segments go through all stages. What cannot overlap is the first segments' way to the busiest port and the last
  * ones' from it, and lanes that reduce at the same time wait for each other; or, with many short segments, each lane waits
- * for its own messages. */
+ * for its own messages, or they for being posted. */
 double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w);
+
+/* Elements of the longest segment of n. */
+double tt_segment_elements(const struct tt_pipeline *pipe, double n);
 
 /* ---- an algorithm that serves blocks of equal and of different length alike; in the file of that name ---- */
 int tt_allgather_two_level(struct tt_plan *p, const struct tt_shape *s);

@@ -228,7 +228,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
     const int here = net->within->size, sharing = net->across->size - s->commutes;
     const double n = tt_bytes(s, s->count);
-    struct tt_stages w = tt_rooted_stages(net, &pipe, n, sharing);
+    struct tt_stages w = tt_rooted_stages(net, s, &pipe, sharing);
 
     w.across *= s->commutes ? 1 : 2;
     w.launches = here - 1 + (here > sharing ? here - 1 : sharing - 1);
