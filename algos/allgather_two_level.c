@@ -120,7 +120,7 @@ static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node
     struct tt_stages w = {0};
 
     tt_add_across(&w, net, tt_larger(out, in), tt_larger(out, in), others, 1);
-    w.all = tt_larger(w.all, own + (here - 1) * net->overhead);
+    w.all = tt_larger(w.all, tt_within_cost(net, own, others + here - 1) - w.alphas);
     tt_add_within(&w, net, tt_within_busy(net, here, average * n, here), most * (here - 1), 1);
     w.within += own;
     w.messages += here - 1;

@@ -151,15 +151,16 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return error;
 }
 
-static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class, double n, double elements)
+static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class,
+                                  const struct tt_pipeline *pipe, const struct tt_shape *s)
 {
     const int here = class->ranks, others = net->across->size - 1;
-    const double slice = n / here, owned = tt_owned(net, class);
+    const double n = tt_bytes(s, s->count), slice = n / here, owned = tt_owned(net, class);
     const double in = tt_nics_busy(net, class, n * tt_larger(1 - owned, others * owned), here);
-    struct tt_stages w = {.launches = here - 1 + (owned > 0 ? others : 0),
-                          .local = ((here - 1) * slice + others * owned * slice) * net->gamma};
+    struct tt_stages w = {.local = tt_pipeline_adds(net, pipe, here - 1 + (owned > 0 ? others : 0),
+                                                    (here - 1 + others * owned) * slice)};
 
-    tt_add_within(&w, net, tt_within_busy(net, here, slice, here), tt_smaller(here - 1, elements), 2);
+    tt_add_within(&w, net, tt_within_busy(net, here, slice, here), tt_smaller(here - 1, tt_segment_elements(pipe, s->count)), 2);
     tt_add_across(&w, net, in, tt_nics_busy(net, class, n * (1 + (others - 1) * owned), here), others, 2);
     return w;
 }
@@ -167,15 +168,14 @@ static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
-    const double n = tt_bytes(s, s->count);
     struct tt_stages w = {0};
 
     for (int i = 0; i < net->classes; i++) {
-        const struct tt_stages of = stages_of(net, &net->class[i], n, tt_segment_elements(&pipe, s->count));
+        const struct tt_stages of = stages_of(net, &net->class[i], &pipe, s);
 
         tt_stages_raise(&w, &of);
     }
-    return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
+    return s->count > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }
 
 TT_ALGORITHM(allreduce, two_level,

@@ -517,10 +517,20 @@ void tt_stages_raise(struct tt_stages *w, const struct tt_stages *of)
     w->across = tt_larger(w->across, of->across);
     w->messages = tt_larger(w->messages, of->messages);
     w->later = tt_larger(w->later, of->later);
-    w->launches = w->launches > of->launches ? w->launches : of->launches;
-    w->asides = w->asides > of->asides ? w->asides : of->asides;
-    w->local = tt_larger(w->local, of->local);
-    w->aside = tt_larger(w->aside, of->aside);
+    if (w->local + w->aside < of->local + of->aside) {
+        w->local = of->local;
+        w->aside = of->aside;
+    }
+}
+
+double tt_pipeline_adds(const struct tt_net *net, const struct tt_pipeline *pipe, double each, double n)
+{
+    return each * net->launch * pipe->lanes * pipe->segments + n * net->gamma;
+}
+
+double tt_pipeline_copies(const struct tt_net *net, const struct tt_pipeline *pipe, double each, double n)
+{
+    return each * net->launch * pipe->lanes * pipe->segments + n * net->copy;
 }
 
 double tt_segment_elements(const struct tt_pipeline *pipe, double n)
@@ -528,20 +538,10 @@ double tt_segment_elements(const struct tt_pipeline *pipe, double n)
     return n * pipe->lanes / pipe->parts;
 }
 
-/* One segment, in one lane: one stage after the other. */
-static double one_by_one(const struct tt_net *net, const struct tt_stages *w)
-{
-    const double local = w->local + net->launch * w->launches, aside = w->aside + net->launch * w->asides;
-
-    return w->alphas + w->all + local + tt_larger(0, aside - w->first);
-}
-
 double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w)
 {
     const int lanes = pipe->lanes, segments = pipe->segments;
-    const double count = (double)lanes * segments, segment = (double)lanes / pipe->parts;
-    const double aside = w.aside + net->launch * w.asides * count;
-    const double local = w.local + net->launch * w.launches * count + aside;
+    const double segment = (double)lanes / pipe->parts, local = w.local + w.aside;
     const double wire = tt_larger(w.within, w.across), busiest = tt_larger(wire, local), rest = w.all + local - busiest;
     const double exposed = tt_smaller(1, segments == 1 ? segment : segment * lanes / 2);
     const double third = tt_smaller(local, tt_smaller(w.within, w.across)); /* no less busy than that */
@@ -550,11 +550,11 @@ double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe
     const double post = w.messages * net->overhead; /* one after the other, whatever the lane */
     const double hidden = tt_smaller(w.alphas - w.last, post * (lanes - 1));
     const double posts = w.alphas - hidden + (post * segments + w.later * net->overhead) * lanes;
-    const double round = w.alpha + tt_larger(2 * segment * wire, post) + segment * (local - aside);
+    const double round = w.alpha + tt_larger(2 * segment * wire, post) + segment * w.local;
     const double rounds = w.alphas + (segments - 1) * round + segment * (w.all + local);
 
     if (lanes * segments == 1)
-        return one_by_one(net, &w);
+        return w.alphas + w.all + w.local + tt_larger(0, w.aside - w.first); /* one after the other */
     return tt_larger(tt_larger(flow, posts), rounds);
 }
 

@@ -171,17 +171,20 @@ int tt_counterparts(const struct tt_net *net, const struct tt_node_class *class)
 double tt_counterparts_by_nic(const struct tt_net *net, const struct tt_node_class *class);
 double tt_most_across(const struct tt_net *net); /* the same of the smallest node */
 
-/* A pipeline's stages, for all of the vector. Their alpha, together, at most, and the last one's; how long the first, and how long all of them
- * take, one after the other, and how long the busiest port within, and across, is at work; how many messages a rank posts
- * for a segment, and others before or after it; its reductions and copies for a segment, and their bytes' time for all;
- * and those of them that are made while messages of the first stage are under way. */
+/* A pipeline's stages, for all of the vector. Their alpha, together, at most, and the last one's; how long the first, and
+ * how long all of them take, one after the other, and how long the busiest port within, and across, is at work; how many
+ * messages a rank posts for a segment, and others before or after it; how long its reductions and copies take, and those
+ * that are made while messages of the first stage are under way. */
 struct tt_stages {
     double alphas, alpha, last, first;
     double all, within, across;
     double messages, later;
-    int launches, asides;
     double local, aside;
 };
+
+/* So many reductions, or copies, of each segment, and of so many bytes in all. */
+double tt_pipeline_adds(const struct tt_net *net, const struct tt_pipeline *pipe, double each, double n);
+double tt_pipeline_copies(const struct tt_net *net, const struct tt_pipeline *pipe, double each, double n);
 
 /* Adds so many stages that take so long if they are alone, each rank posting so many messages in each, and what they keep
  * ports busy for. */

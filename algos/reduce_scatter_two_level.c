@@ -158,16 +158,15 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
-static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class, double n)
+static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class,
+                                  const struct tt_pipeline *pipe, double n)
 {
     const int here = class->ranks, others = net->across->size - 1, most = 1 + tt_counterparts(net, class);
     const double average = (double)net->size / here;
     const double in = tt_nics_busy(net, class, n * here * others, here);
     const double out = tt_counterparts_by_nic(net, class) * n * net->alone.far.beta;
-    struct tt_stages w = {.launches = here - 1 + others,
-                          .asides = here > 1 ? most : 0,
-                          .local = ((here - 1) * most + others) * n * net->gamma,
-                          .aside = here > 1 ? most * n * net->copy : 0};
+    struct tt_stages w = {.local = tt_pipeline_adds(net, pipe, here - 1 + others, ((here - 1) * most + others) * n),
+                          .aside = here > 1 ? tt_pipeline_copies(net, pipe, most, most * n) : 0};
 
     tt_add_within(&w, net, tt_within_busy(net, here, average * n, here), average * (here - 1), 1);
     tt_add_across(&w, net, tt_larger(out, in), tt_larger(out, in), most - 1, 1);
@@ -181,7 +180,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     struct tt_stages w = {0};
 
     for (int i = 0; i < net->classes; i++) {
-        const struct tt_stages of = stages_of(net, &net->class[i], n);
+        const struct tt_stages of = stages_of(net, &net->class[i], &pipe, n);
 
         tt_stages_raise(&w, &of);
     }

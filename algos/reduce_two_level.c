@@ -231,8 +231,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     struct tt_stages w = tt_rooted_stages(net, s, &pipe, sharing);
 
     w.across *= s->commutes ? 1 : 2;
-    w.launches = here - 1 + (here > sharing ? here - 1 : sharing - 1);
-    w.local = (here + 1) * n / net->rails * net->gamma;
+    w.local = tt_pipeline_adds(net, &pipe, here - 1 + (here > sharing ? here - 1 : sharing - 1), (here + 1) * n / net->rails);
     return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }
 
