@@ -398,15 +398,20 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
 
 /* ---- what it costs ---- */
 
-/* A port that all of a node share is as busy as all messages make it; one that each rank has, as those of who is handed
- * most. */
+/* A port that all of a node share, while a rank, or some of them together, hand n bytes to each of the others. */
+static double bus_busy(const struct tt_net *net, int ranks, double n)
+{
+    const double most = net->within->size;
+
+    return n * net->within->all.near.beta * (ranks - 1) / (most * (most - 1));
+}
+
+/* A port that each rank has is as busy as that of who is handed most. */
 double tt_within_busy(const struct tt_net *net, int ranks, double n, int owners)
 {
-    const struct tt_net *node = net->within;
-    const double pairs = (double)ranks * (ranks - 1) / ((double)node->size * (node->size - 1));
-    const double each = (ranks - 1) * node->alone.near.beta, shared = pairs * node->all.near.beta * owners / ranks;
+    const double each = (ranks - 1) * n * net->within->alone.near.beta;
 
-    return ranks > 1 ? n * tt_larger(each, shared) : 0;
+    return ranks > 1 ? tt_larger(each, bus_busy(net, ranks, owners * n)) : 0;
 }
 
 double tt_nics_busy(const struct tt_net *net, const struct tt_node_class *class, double n, int ranks)
@@ -489,6 +494,7 @@ static void add_stages(struct tt_stages *w, const struct tt_net *net, double alp
     w->alpha = tt_larger(w->alpha, w->last);
     w->all += stages * tt_larger(alone, (messages - 1) * net->overhead);
     w->messages += stages * messages;
+    w->hiding = w->messages;
 }
 
 void tt_add_within(struct tt_stages *w, const struct tt_net *net, double busy, double messages, double stages)
@@ -516,7 +522,7 @@ void tt_stages_raise(struct tt_stages *w, const struct tt_stages *of)
     w->within = tt_larger(w->within, of->within);
     w->across = tt_larger(w->across, of->across);
     w->messages = tt_larger(w->messages, of->messages);
-    w->later = tt_larger(w->later, of->later);
+    w->hiding = tt_larger(w->hiding, of->hiding);
     if (w->local + w->aside < of->local + of->aside) {
         w->local = of->local;
         w->aside = of->aside;
@@ -548,8 +554,9 @@ double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe
     const double queues = segments == 1 ? 0 : 0.6 * (tt_smaller(wire, local) + third) / lanes;
     const double flow = w.alphas + busiest + exposed * rest + queues;
     const double post = w.messages * net->overhead; /* one after the other, whatever the lane */
-    const double hidden = tt_smaller(w.alphas - w.last, post * (lanes - 1));
-    const double posts = w.alphas - hidden + (post * segments + w.later * net->overhead) * lanes;
+    const double hidden = tt_smaller(w.alphas - w.last, w.hiding * net->overhead * (lanes - 1));
+    const double others = (w.later + w.beside * (segments == 1 ? 1 : lanes - 1)) * net->overhead;
+    const double posts = w.alphas - hidden + post * segments * lanes + others;
     const double round = w.alpha + tt_larger(2 * segment * wire, post) + segment * w.local;
     const double rounds = w.alphas + (segments - 1) * round + segment * (w.all + local);
 
@@ -558,45 +565,60 @@ double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe
     return tt_larger(tt_larger(flow, posts), rounds);
 }
 
-/* Ranks of the root's node but itself hand on slices, and pieces of the root's slice; and pieces across. */
-static void add_posts(struct tt_stages *w, const struct tt_net *net, double elements, int home, int largest)
-{
-    const int others = net->across->size - 1;
-    const double slice = tt_larger(1, elements / net->rails), pieces = tt_smaller(home - 1, slice);
-    const double root = tt_smaller(net->rails, elements) - 1 + pieces + tt_smaller(others, slice);
+/* Messages of the rooted stages that are not empty, where segments have so many elements: from the root to its node; from
+ * a rank to other nodes; and to its own, on the root's node. */
+struct rooted {
+    double root, leave, home;
+};
 
-    w->messages = tt_larger(0, root);
-    w->later = tt_smaller(others, slice) + tt_larger(0, home - 2) + tt_larger(0, pieces - 1) +
-               tt_smaller(others - 1, slice) + largest - 1;
+static struct rooted rooted_messages(const struct tt_net *net, double elements, int home)
+{
+    const double slice = elements / net->rails, pieces = slice < 1 ? 0 : tt_smaller(home - 1, slice);
+
+    return (struct rooted){home > 1 ? tt_smaller(net->rails - 1, elements) + pieces : 0,
+                           tt_smaller(net->across->size - 1, tt_larger(1, slice)),
+                           tt_larger(0, home - 2) + tt_larger(0, pieces - 1)};
+}
+
+/* Of the root's node: its own port; or those of the others, who hand on slices, and pieces of the root's. */
+static double home_busy(const struct tt_net *net, int ranks, double n)
+{
+    const double slice = n / net->rails, beta = net->within->alone.near.beta;
+    const double others = net->rails > 1 ? (ranks - 2) * slice * ranks / (ranks - 1) : 0;
+
+    return ranks > 1 ? tt_larger(tt_larger(n, others) * beta, bus_busy(net, ranks, n)) : 0;
 }
 
 /* What is passed on comes late where lanes share the way out: all of them leave at about the same time. */
 struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_shape *s, const struct tt_pipeline *pipe,
                                   int sharing)
 {
-    const double n = tt_bytes(s, s->count), slice = n / net->rails;
+    const double n = tt_bytes(s, s->count), passed = (sharing - 1.0) / sharing;
     const struct tt_node_class *home = &net->class[net->class_of[net->node[s->root]]];
+    const struct rooted messages = rooted_messages(net, tt_segment_elements(pipe, s->count), home->ranks);
     struct tt_stages w = {0};
-    double away = 0, nics = 0;
+    double here = home_busy(net, home->ranks, n), away = 0, nics = 0;
     int largest = 1;
 
     for (int i = 0; i < net->classes; i++) {
         const struct tt_node_class *class = &net->class[i];
 
         nics = tt_larger(nics, tt_nics_busy(net, class, n, net->rails));
-        if (class != home || class->nodes > 1) {
-            away = tt_larger(away, tt_within_busy(net, class->ranks, slice, net->rails));
-            largest = class->ranks > largest ? class->ranks : largest;
-        }
+        if (class == home && class->nodes == 1)
+            continue;
+        away = tt_larger(away, tt_within_busy(net, class->ranks, n / net->rails, net->rails));
+        largest = class->ranks > largest ? class->ranks : largest;
     }
-    const double here = tt_larger(home->ranks > 1 ? n * net->within->alone.near.beta : 0, tt_within_busy(net, home->ranks, slice, net->rails));
-
-    tt_add_within(&w, net, here, home->ranks, 1);
-    tt_add_across(&w, net, nics, nics, 1, 1);
-    tt_add_across(&w, net, nics, 0, 1, (sharing - 1.0) / sharing);
-    w.all += pipe->lanes > 1 ? 0.75 * nics * (sharing - 1.0) / sharing : 0;
-    tt_add_within(&w, net, away, largest, 1);
+    tt_add_within(&w, net, here, messages.root, 1);
+    tt_add_across(&w, net, nics, nics, messages.leave, 1);
+    tt_add_across(&w, net, nics, 0, messages.leave - 1, passed);
+    w.all += pipe->lanes > 1 ? 0.75 * nics : 0;
+    tt_add_within(&w, net, away, largest - 1, 1);
     w.within = tt_larger(here, away);
-    add_posts(&w, net, tt_segment_elements(pipe, s->count), home->ranks, largest);
+    w.messages = messages.root + messages.leave;
+    w.hiding = messages.leave;
+    w.last = w.alphas - (home->ranks > 1 ? net->within->all.near.alpha + net->overhead : 0);
+    w.later = messages.leave - 1 + largest - 1;
+    w.beside = messages.home;
     return w;
 }

@@ -178,7 +178,7 @@ double tt_most_across(const struct tt_net *net); /* the same of the smallest nod
 struct tt_stages {
     double alphas, alpha, last, first;
     double all, within, across;
-    double messages, later;
+    double messages, hiding, later, beside;
     double local, aside;
 };
 
