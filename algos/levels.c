@@ -399,7 +399,7 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
 /* ---- what it costs ---- */
 
 /* A port that all of a node share, while a rank, or some of them together, hand n bytes to each of the others. */
-static double bus_busy(const struct tt_net *net, int ranks, double n)
+double tt_bus_busy(const struct tt_net *net, int ranks, double n)
 {
     const double most = net->within->size;
 
@@ -411,7 +411,7 @@ double tt_within_busy(const struct tt_net *net, int ranks, double n, int owners)
 {
     const double each = (ranks - 1) * n * net->within->alone.near.beta;
 
-    return ranks > 1 ? tt_larger(each, bus_busy(net, ranks, owners * n)) : 0;
+    return ranks > 1 ? tt_larger(each, tt_bus_busy(net, ranks, owners * n)) : 0;
 }
 
 double tt_nics_busy(const struct tt_net *net, const struct tt_node_class *class, double n, int ranks)
@@ -493,8 +493,8 @@ static void add_stages(struct tt_stages *w, const struct tt_net *net, double alp
     w->alphas += (stages < 1 ? 1 : stages) * w->last;
     w->alpha = tt_larger(w->alpha, w->last);
     w->all += stages * tt_larger(alone, (messages - 1) * net->overhead);
+    w->hiding += w->messages > 0 ? stages * messages : (stages - 1) * messages;
     w->messages += stages * messages;
-    w->hiding = w->messages;
 }
 
 void tt_add_within(struct tt_stages *w, const struct tt_net *net, double busy, double messages, double stages)
@@ -544,6 +544,7 @@ double tt_segment_elements(const struct tt_pipeline *pipe, double n)
     return n * pipe->lanes / pipe->parts;
 }
 
+static double pow2(double x) { return x*x; }
 double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w)
 {
     const int lanes = pipe->lanes, segments = pipe->segments;
@@ -551,7 +552,7 @@ double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe
     const double wire = tt_larger(w.within, w.across), busiest = tt_larger(wire, local), rest = w.all + local - busiest;
     const double exposed = tt_smaller(1, segments == 1 ? segment : segment * lanes / 2);
     const double third = tt_smaller(local, tt_smaller(w.within, w.across)); /* no less busy than that */
-    const double queues = segments == 1 ? 0 : 0.6 * (tt_smaller(wire, local) + third) / lanes;
+    const double queues = segments == 1 ? 0 : 0.8 * (pow2(tt_smaller(wire, local)) + pow2(third)) / busiest / lanes;
     const double flow = w.alphas + busiest + exposed * rest + queues;
     const double post = w.messages * net->overhead; /* one after the other, whatever the lane */
     const double hidden = tt_smaller(w.alphas - w.last, w.hiding * net->overhead * (lanes - 1));
@@ -586,7 +587,7 @@ static double home_busy(const struct tt_net *net, int ranks, double n)
     const double slice = n / net->rails, beta = net->within->alone.near.beta;
     const double others = net->rails > 1 ? (ranks - 2) * slice * ranks / (ranks - 1) : 0;
 
-    return ranks > 1 ? tt_larger(tt_larger(n, others) * beta, bus_busy(net, ranks, n)) : 0;
+    return ranks > 1 ? tt_larger(tt_larger(n, others) * beta, tt_bus_busy(net, ranks, n)) : 0;
 }
 
 /* What is passed on comes late where lanes share the way out: all of them leave at about the same time. */

@@ -151,6 +151,7 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
 
 /* How long ports of a node of so many ranks are busy where each hands n bytes to each of so many others, or so many hand
  * them to all; and the NICs of a node of a class, which n bytes go through one way, if only so many ranks have any. */
+double tt_bus_busy(const struct tt_net *net, int ranks, double n);
 double tt_within_busy(const struct tt_net *net, int ranks, double n, int owners);
 double tt_nics_busy(const struct tt_net *net, const struct tt_node_class *class, double n, int ranks);
 
