@@ -88,7 +88,20 @@ refuses()
     says "$2"
 }
 
-run_collectives() { passes 7 "" collectives; }
+run_collectives()
+{
+    passes 7 "" collectives
+    cat >"$output.json" <<'EOT'
+{"about": "uneven nodes", "place": "round-robin",
+ "nodes": [{"count": 1, "sockets": 1, "cores": 4, "gpus": 0, "nics": 1, "ranks": 3},
+           {"count": 2, "sockets": 1, "cores": 4, "gpus": 0, "nics": 1, "ranks": 1}],
+ "speeds": {"host": {"alpha": "1us", "bandwidth": "8GB/s"}, "nic": {"alpha": "3us", "bandwidth": "12GB/s"}}}
+EOT
+    export TUTTI_TOPO="$output.json"
+    passes 5 "" collectives two_level
+    unset TUTTI_TOPO
+    rm -f "$output.json"
+}
 run_requests()
 {
     passes 4 "" requests rules
