@@ -31,6 +31,15 @@ static const char *resolve(void *handle)
     return lacks;
 }
 
+/* Whatever the library exports, what came with a later version than it tells is not there. */
+static void forget_newer(void)
+{
+#define TT_NCCL(name, result, need, since, params)                                                                     \
+    if (since > nccl.version)                                                                                          \
+        nccl.name = NULL;
+#include "cuda/nccl.def"
+}
+
 /* The version first: an old library is better told so than by the name of an entry point that it lacks. */
 static bool judge(const char *lacks)
 {
@@ -56,7 +65,9 @@ static void open_once(void)
         usable = judge(resolve(handle));
     else
         tt_fault_set("%s was not found: %s", library, dlerror());
-    if (!usable)
+    if (usable)
+        forget_newer();
+    else
         snprintf(why_not, sizeof why_not, "%s", tt_fault());
 }
 

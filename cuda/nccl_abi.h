@@ -14,8 +14,8 @@
 #include "cuda/nccl.def"
 
 #define TT_NCCL_RESULT(name, value, words) name = value,
-#define TT_NCCL_TYPE(name, value, bytes, since) name = value,
-#define TT_NCCL_OP(name, value) name = value,
+#define TT_NCCL_TYPE(name, value, id, bytes, since) name = value,
+#define TT_NCCL_OP(name, value, id) name = value,
 #define TT_NCCL_CONST(name, value) name = value,
 enum {
 #include "cuda/nccl.def"

@@ -12,7 +12,7 @@
 /* A declaration that disagrees with the header's does not compile; one that the header lacks stands for itself. */
 #define TT_NCCL(name, result, need, since, params) result nccl##name params;
 #define TT_NCCL_RESULT(name, value, words) _Static_assert((name) == (value), #name);
-#define TT_NCCL_OP(name, value) _Static_assert((name) == (value), #name);
+#define TT_NCCL_OP(name, value, id) _Static_assert((name) == (value), #name);
 #define TT_NCCL_CONST(name, value) _Static_assert((name) == (value), #name);
 #define TT_NCCL_HANDLE(name, tag) _Static_assert(__builtin_types_compatible_p(name, struct tag *), #name);
 #define TT_NCCL_NUMBER(name) _Static_assert(sizeof(name) == sizeof(unsigned), #name);
@@ -21,7 +21,7 @@
 
 /* Enumerators that an older header lacks would not compile. */
 #if NCCL_VERSION_CODE >= 22400
-#define TT_NCCL_TYPE(name, value, bytes, since) _Static_assert((name) == (value), #name);
+#define TT_NCCL_TYPE(name, value, id, bytes, since) _Static_assert((name) == (value), #name);
 #include "cuda/nccl.def"
 #endif
 
