@@ -14,6 +14,7 @@
 #include "cuda/image.h"
 #include "cuda/inside.h"
 #include "cuda/movers.h"
+#include "cuda/nccl.h"
 #include "cuda/ops.h"
 #include "cuda/tables.h"
 
@@ -515,6 +516,30 @@ struct tt_place *tt_place_of(const struct tt_mem *mem)
     place = find_place(tt_driver_find(), mem);
     pthread_mutex_unlock(&places_lock);
     return place;
+}
+
+/* The device's number is asked for, not its ordinal: cuDeviceGet gives the ordinals of what is visible in order, so the two
+ * are the same. */
+struct tt_place *tt_place_here(void)
+{
+    const struct tt_driver *d = tt_driver_find();
+    struct tt_mem mem = {.kind = TT_MEM_DEVICE};
+    CUcontext context = NULL;
+    CUdevice device;
+
+    if (!d || d->lacks || d->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context ||
+        d->cuCtxGetDevice(&device) != CUDA_SUCCESS) {
+        tt_fault_set("no CUDA context is current");
+        return NULL;
+    }
+    mem.device = device;
+    mem.context = context;
+    return tt_place_of(&mem);
+}
+
+int tt_place_stream(struct tt_place *place, int queue, CUstream *stream)
+{
+    return stream_of(of(place), queue, stream);
 }
 
 /* Gives back what the context still has, if it is in the same life; the driver says no to a handle that is dead. */

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "cuda/dev.h"
 #include "cuda/nccl_abi.h"
 
 enum { TT_NCCL_OLDEST = 21800 };
@@ -25,6 +26,9 @@ const struct tt_nccl *tt_nccl_open(void);
  * for it>): <its last error's words, where it has any>". comm may be NULL. */
 int tt_nccl_error(const struct tt_nccl *nccl, ncclComm_t comm, ncclResult_t result, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The stream of a queue of a device's place, which must have been entered. 0, or -1 with tt_fault() set. */
+int tt_place_stream(struct tt_place *place, int queue, CUstream *stream);
 
 /* For CommInitRankConfig of any NCCL from 2.18: everything as NCCL has it by itself, but for blocking. */
 ncclConfig_t tt_nccl_config(bool blocking);
