@@ -88,7 +88,12 @@ int tt_nccl_make(struct tt_comm *c)
     life->failed = !all;
     life->generation++;
     snprintf(life->why, sizeof life->why, "NCCL could not be set up");
-    return all ? 0 : -1;
+    return all ? 0 : TT_NCCL_NOT_MADE;
+}
+
+void tt_nccl_keep(struct tt_comm *c)
+{
+    (void)c;
 }
 
 const struct tt_nccl_use *tt_nccl_get(struct tt_comm *c)

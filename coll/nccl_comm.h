@@ -19,7 +19,9 @@ enum {
 unsigned tt_nccl_standing(struct tt_comm *c, uint32_t *generation);
 
 /* Makes it. Collective, once all have said that they can and not all that they have: polls, all that is under way moving
- * on meanwhile. 0 on all ranks; or -1 on all, tt_nccl_why_not then telling why. */
+ * on meanwhile. 0 on all ranks; TT_NCCL_NOT_MADE on all, tt_nccl_why_not then telling why; or -1 with tt_fault() set: no
+ * agreement in time, since a rank is gone. */
+enum { TT_NCCL_NOT_MADE = 1 };
 int tt_nccl_make(struct tt_comm *c);
 
 /* What a call by NCCL uses. */
@@ -29,7 +31,10 @@ struct tt_nccl_use {
     CUstream stream;        /* its own */
     struct tt_place *place; /* of its GPU */
 };
-const struct tt_nccl_use *tt_nccl_get(struct tt_comm *c);
+const struct tt_nccl_use *tt_nccl_get(struct tt_comm *c); /* NULL with tt_fault() set: it failed since the vote */
+
+/* Is never evicted from now on: calls go without a vote. On all ranks alike. */
+void tt_nccl_keep(struct tt_comm *c);
 
 /* While a call is under way: 0, or -1 with tt_fault() set if NCCL has failed here or another rank has said that it has
  * there. */
