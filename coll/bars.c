@@ -45,7 +45,5 @@ enum tt_bar tt_bar_now(const struct tt_job *job, enum tt_bar bar, bool blocking)
         return bar;
     if (!blocking)
         return TT_BAR_FLAVOUR;
-    if (tt_nccl_why_not(job->comm))
-        return TT_BAR_COMM;
-    return job->comm->known.broken ? TT_BAR_BROKEN : TT_BAR_NONE;
+    return tt_nccl_why_not(job->comm) ? TT_BAR_COMM : TT_BAR_NONE;
 }

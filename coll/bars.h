@@ -13,7 +13,6 @@
     B(THREADS, "a rank may call MPI from several threads: then calls of NCCL on several communicators may cross")      \
     B(FLAVOUR, "it serves blocking calls alone: others could cross on several communicators")                          \
     B(COMM, NULL)                                                                                                      \
-    B(BROKEN, "it has failed on a rank")                                                                               \
     B(VOTE, "when asked, not every rank had NCCL and a GPU for it")                                                    \
     B(REST, "when asked before, not every rank had NCCL and a GPU for it: so the ranks were not asked this time")
 

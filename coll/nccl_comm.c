@@ -33,7 +33,7 @@ unsigned tt_nccl_standing(struct tt_comm *c, uint32_t *generation)
         return 0;
     if (life->alive)
         return TT_NCCL_CAN | TT_NCCL_HAVE;
-    return tt_driver_present() && tt_place_here() && tt_nccl_open() ? TT_NCCL_CAN : 0;
+    return tt_driver_present() && tt_place_here() && tt_nccl_open() && tt_nccl_open()->simulated ? TT_NCCL_CAN : 0;
 }
 
 struct making {
@@ -126,6 +126,17 @@ void tt_nccl_fail(struct tt_comm *c, const char *why)
 const char *tt_nccl_why_not(const struct tt_comm *c)
 {
     return c->nccl && c->nccl->failed && !c->nccl->alive && c->nccl->generation ? c->nccl->why : NULL;
+}
+
+void tt_nccl_rule_out(struct tt_comm *c, const char *why)
+{
+    struct tt_nccl_life *life = life_of(c);
+
+    if (!life)
+        return;
+    life->failed = true;
+    life->generation++;
+    snprintf(life->why, sizeof life->why, "%s", why);
 }
 
 void tt_nccl_drop(struct tt_comm *c)

@@ -84,7 +84,8 @@ int tt_vote(const struct tt_job *job, bool able, bool anyway, struct tt_verdict 
     if (count_ballots(c, ballot_of(job, able), &all))
         return -1;
     verdict->on_gpus = all & ON_GPUS;
-    c->known.broken |= !(all & CAN) && (c->known.there || c->known.alive);
+    if (!(all & CAN) && (c->known.there || c->known.alive))
+        tt_nccl_rule_out(c, "it has failed on a rank");
     c->known.alive = (all & CAN) && all_have_the_same(all);
     wanted = (all & ABLE) && (verdict->on_gpus || anyway);
     if ((all & CAN) && !c->known.alive && wanted && make(c))
