@@ -20,6 +20,7 @@ struct tt_mem {
     enum tt_mem_kind kind;
     int device;    /* CUDA ordinal, -1 for host memory */
     void *context; /* CUcontext it belongs to; NULL for host memory, and for a memory pool's, which is its device's */
+    unsigned long long buffer; /* of the driver's number for what was allocated, which no later one gets; 0: not known */
 };
 
 /* True when a kernel must be used to reduce it. */
