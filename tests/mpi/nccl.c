@@ -85,6 +85,14 @@ static void run_case(struct test_case *t)
 
 static uint64_t key;
 
+/* MPICH 4.0.2 over UCX truncates long messages of types with padding. */
+static const struct kind *kind_of(const struct test_case *t, uint64_t choice)
+{
+    const struct kind *k = &kinds[choice % NKINDS];
+
+    return k->payload % 4 == 0 && k->payload < k->extent && !has(t, TT_REDUCES) && t->count > 64 ? &kinds[0] : k;
+}
+
 static void run_row(struct test_case *t, const struct row *row)
 {
     const int counts[] = {0, 1, t->group->size + 1, 130, 1000};
@@ -95,7 +103,7 @@ static void run_row(struct test_case *t, const struct row *row)
         for (int k = 0; k < (has(t, TT_REDUCES) ? NKINDS : 2); k++) {
             t->count = counts[i];
             t->key = ++key;
-            t->kind = &kinds[has(t, TT_REDUCES) ? k : (int)(test_random(key) % NKINDS)];
+            t->kind = kind_of(t, has(t, TT_REDUCES) ? (uint64_t)k : test_random(key));
             t->root = (int)(test_random(key) % (unsigned)t->group->size);
             t->inplace = has(t, TT_INPLACE_ALL | TT_INPLACE_ROOT) && test_random(key) >> 8 & 1;
             if (!case_breaks_native(t) || is_for_nccl(t))
