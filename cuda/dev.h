@@ -92,6 +92,15 @@ struct tt_place *tt_place_here(void);
 /* The host's place: always there. */
 struct tt_place *tt_host_place(void);
 
+/* Is the life of its context over, as somebody has found? No driver call. */
+bool tt_place_is_stale(const struct tt_place *place);
+
+/* Is its context in the life in which the place was made? */
+bool tt_place_lives(const struct tt_place *place);
+
+/* Is its context its device's primary one, which the CUDA runtime works in, and NCCL with it? */
+bool tt_place_is_primary(const struct tt_place *place);
+
 /* Drops every place. Contexts may be gone already; that is not an error. */
 void tt_places_close(void);
 

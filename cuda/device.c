@@ -564,6 +564,40 @@ int tt_place_stream(struct tt_place *place, int queue, CUstream *stream)
     return stream_of(of(place), queue, stream);
 }
 
+static const struct device_place *of_const(const struct tt_place *place)
+{
+    return (const struct device_place *)place;
+}
+
+bool tt_place_is_stale(const struct tt_place *place)
+{
+    return place != tt_host_place() && of_const(place)->stale;
+}
+
+bool tt_place_lives(const struct tt_place *place)
+{
+    const struct device_place *p = of_const(place);
+    unsigned long long id;
+
+    return place == tt_host_place() || (!p->stale && life_of(p->driver, p->context, &id) == 0 && id == p->id);
+}
+
+/* Retaining a primary context that is not active would make one, so that is asked first. */
+bool tt_place_is_primary(const struct tt_place *place)
+{
+    const struct device_place *p = of_const(place);
+    const struct tt_driver *d = p->driver;
+    CUcontext primary = NULL;
+    unsigned flags;
+    int active = 0;
+
+    if (d->cuDevicePrimaryCtxGetState(p->device, &flags, &active) != CUDA_SUCCESS || !active ||
+        d->cuDevicePrimaryCtxRetain(&primary, p->device) != CUDA_SUCCESS)
+        return false;
+    d->cuDevicePrimaryCtxRelease(p->device);
+    return primary == p->context;
+}
+
 /* Gives back what the context still has, if it is in the same life; the driver says no to a handle that is dead. */
 static void place_free(struct device_place *p)
 {
