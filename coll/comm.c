@@ -210,7 +210,7 @@ static int say_for_all(const struct tt_net *net, const struct tt_net *staged, MP
 static void adopt(struct tt_comm *c, struct tt_topo *topo, bool located)
 {
     struct tt_net *net = topo ? tt_net_make(topo) : NULL;
-    const bool nccl = located && net && (tt_nccl_standing(c, NULL) & TT_NCCL_CAN);
+    const bool nccl = located && net && tt_driver_present() && (tt_nccl_standing(c, NULL) & TT_NCCL_CAN);
     struct tt_net *staged = nccl ? staged_net(topo) : NULL;
     const int all = say_for_all(net, staged, c->wire_comm);
 
