@@ -174,7 +174,9 @@ static struct tt_entry *by_verdict(const struct tt_job *job, struct ask ask, con
     entry = decide(job, &ask, why);
     if (!entry || !is_nccl(entry) || verdict->ready)
         return entry;
-    ask.bar = tt_nccl_why_not(job->comm) ? TT_BAR_COMM : TT_BAR_VOTE;
+    ask.bar = tt_bar_now(job, TT_BAR_NONE, true);
+    if (ask.bar == TT_BAR_NONE)
+        ask.bar = TT_BAR_VOTE;
     return decide(job, &ask, why);
 }
 
@@ -196,8 +198,10 @@ static struct tt_entry *decide_together(const struct tt_job *job, struct ask ask
         ask.bar = TT_BAR_REST;
         return decide(job, &ask, why);
     }
-    *why = "the MPI below failed when the ranks were to agree on NCCL";
-    return tt_vote(job, able, anyway, &verdict) ? NULL : by_verdict(job, ask, &verdict, why);
+    if (tt_vote(job, able, anyway, &verdict) == 0)
+        return by_verdict(job, ask, &verdict, why);
+    *why = tt_fault();
+    return NULL;
 }
 
 static struct tt_entry *decide_by_memo(struct tt_memo *memo, enum tt_flavour flavour, unsigned staged, bool able,

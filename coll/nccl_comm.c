@@ -70,7 +70,7 @@ static unsigned look(struct tt_comm *c, struct tt_nccl_life *life)
     struct tt_place *place = tt_driver_present() ? tt_place_here() : NULL;
     struct tt_nccl_group *g;
 
-    if (!place || !tt_place_is_primary(place) || !tt_nccl_open())
+    if (!place || !tt_nccl_open() || !tt_place_suits(place, tt_nccl_open()))
         return 0;
     g = tt_nccl_group_find(tt_nccl_making_members(life->making), c->size, place);
     if (g)

@@ -79,10 +79,8 @@ void tt_task_nccl(struct tt_task *t, struct tt_job *job, const char *fault)
     open_task(t, job, NULL);
     t->stage = TT_NCCL_TAKING;
     t->by_nccl = (struct tt_nccl_call){.use = tt_nccl_get(job->comm), .job = job};
-    if (!t->by_nccl.use)
-        snprintf(t->why, sizeof t->why, "NCCL has failed on this communicator before");
-    else if (fault)
-        fail_nccl(t, fault);
+    if (!t->by_nccl.use || fault)
+        fail_nccl(t, fault ? fault : tt_fault());
     else if (start_nccl(t))
         fail_nccl(t, t->why[0] ? t->why : tt_fault());
 }

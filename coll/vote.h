@@ -14,7 +14,8 @@ struct tt_verdict {
 
 /* Collective over the job's communicator, by polling. Where every rank can use NCCL and one does not have it yet, it is
  * made if the verdict would be to use it: if all are on GPUs, or anyway. able: nothing has failed on this rank. anyway:
- * NCCL was named, so that who has host memory stages; equal on all ranks. 0, or -1: the MPI below has failed. */
+ * NCCL was named, so that who has host memory stages; equal on all ranks. 0, or -1: a rank is gone, or the
+ * MPI below has failed; tt_fault() says which. */
 int tt_vote(const struct tt_job *job, bool able, bool anyway, struct tt_verdict *verdict);
 
 /* May this call go without asking the others, since it is known what they would say? Then *verdict is that. Depends on

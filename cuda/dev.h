@@ -20,6 +20,7 @@ struct tt_mem {
     enum tt_mem_kind kind;
     int device;    /* CUDA ordinal, -1 for host memory */
     void *context; /* CUcontext it belongs to; NULL for host memory, and for a memory pool's, which is its device's */
+    unsigned long long buffer; /* of the driver's number for what was allocated, which no later one gets; 0: not known */
 };
 
 /* True when a kernel must be used to reduce it. */
@@ -96,9 +97,6 @@ bool tt_place_is_stale(const struct tt_place *place);
 
 /* Is its context in the life in which the place was made? */
 bool tt_place_lives(const struct tt_place *place);
-
-/* Is its context its device's primary one, which the CUDA runtime works in, and NCCL with it? */
-bool tt_place_is_primary(const struct tt_place *place);
 
 /* Drops every place. Contexts may be gone already; that is not an error. */
 void tt_places_close(void);

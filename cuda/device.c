@@ -18,7 +18,7 @@
 #include "cuda/ops.h"
 #include "cuda/tables.h"
 
-enum { THREADS = 256, BLOCKS_PER_PROCESSOR = 8 };
+enum { THREADS = 256, BLOCKS_PER_PROCESSOR = 8, BUFFERS = 8 };
 
 enum code { CODE_UNKNOWN, CODE_LOADED, CODE_NONE };
 
@@ -29,6 +29,8 @@ struct device_place {
     CUcontext context;
     unsigned long long id; /* of the context's life; 0 if the driver cannot say */
     int device;            /* its ordinal */
+    unsigned long long buffers[BUFFERS]; /* some that were allocated in that life: whose buffer is one of these is not over */
+    unsigned nbuffers;                   /* that have been noted */
     bool stale;            /* that life is over; somebody may still hold the place, so it stays until the end */
     struct tt_pool scratch, pinned;
     pthread_mutex_t lock; /* of what follows, all of it made when needed */
@@ -486,7 +488,25 @@ static void retire(struct device_place *p)
     tt_pool_empty(&p->pinned);
 }
 
-static struct tt_place *find_place(const struct tt_driver *d, const struct tt_mem *mem)
+/* Memory goes with its context, and no later one gets its number: so memory that has been seen in a life tells of it, and
+ * the driver need not be asked. */
+static struct device_place *find_by_buffer(const struct tt_mem *mem)
+{
+    for (struct device_place *p = places; mem->context && mem->buffer && p; p = p->next)
+        for (int i = 0; i < BUFFERS && p->context == mem->context && !p->stale; i++)
+            if (p->buffers[i] == mem->buffer)
+                return p;
+    return NULL;
+}
+
+static struct device_place *note_buffer(struct device_place *p, const struct tt_mem *mem)
+{
+    if (p && mem->context && mem->buffer)
+        p->buffers[p->nbuffers++ % BUFFERS] = mem->buffer;
+    return p;
+}
+
+static struct device_place *find_place(const struct tt_driver *d, const struct tt_mem *mem)
 {
     const CUcontext context = mem->context ? mem->context : context_on(d, mem->device);
     unsigned long long id;
@@ -499,23 +519,25 @@ static struct tt_place *find_place(const struct tt_driver *d, const struct tt_me
         return NULL;
     for (struct device_place *p = places; p; p = p->next) {
         if (p->context == context && p->id == id && !p->stale)
-            return &p->base;
+            return p;
         if (p->context == context && !p->stale)
             retire(p);
     }
-    return (struct tt_place *)place_new(d, context, id, mem->device);
+    return place_new(d, context, id, mem->device);
 }
 
 struct tt_place *tt_place_of(const struct tt_mem *mem)
 {
-    struct tt_place *place;
+    struct device_place *place;
 
     if (!tt_mem_on_device(mem))
         return tt_host_place();
     pthread_mutex_lock(&places_lock);
-    place = find_place(tt_driver_find(), mem);
+    place = find_by_buffer(mem);
+    if (!place)
+        place = note_buffer(find_place(tt_driver_find(), mem), mem);
     pthread_mutex_unlock(&places_lock);
-    return place;
+    return (struct tt_place *)place;
 }
 
 /* The device's number is asked for, not its ordinal: cuDeviceGet gives the ordinals of what is visible in order, so the two
@@ -561,7 +583,7 @@ bool tt_place_lives(const struct tt_place *place)
 }
 
 /* Retaining a primary context that is not active would make one, so that is asked first. */
-bool tt_place_is_primary(const struct tt_place *place)
+bool tt_place_suits(const struct tt_place *place, const struct tt_nccl *nccl)
 {
     const struct device_place *p = of_const(place);
     const struct tt_driver *d = p->driver;
@@ -569,7 +591,7 @@ bool tt_place_is_primary(const struct tt_place *place)
     unsigned flags;
     int active = 0;
 
-    if (d->cuDevicePrimaryCtxGetState(p->device, &flags, &active) != CUDA_SUCCESS || !active ||
+    if (nccl->simulated != d->simulated || d->cuDevicePrimaryCtxGetState(p->device, &flags, &active) != CUDA_SUCCESS || !active ||
         d->cuDevicePrimaryCtxRetain(&primary, p->device) != CUDA_SUCCESS)
         return false;
     d->cuDevicePrimaryCtxRelease(p->device);
