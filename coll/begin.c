@@ -78,6 +78,7 @@ static struct tt_orders orders_of(const struct tt_job *job, const struct ask *as
                               .on_gpus = ask->on_gpus,
                               .no_nccl = tt_bar_words(job, ask->bar),
                               .topo = job->comm->topo,
+                              .staged = job->comm->staged,
                               .votes = !tt_vote_is_asserted(job)};
 }
 

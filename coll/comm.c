@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "coll/aware.h"
 #include "coll/config.h"
 #include "coll/exec.h"
 #include "coll/meet.h"
@@ -39,6 +40,7 @@ static void comm_free(struct tt_comm *c)
     if (c->wire_comm != MPI_COMM_NULL)
         PMPI_Comm_free(&c->wire_comm);
     tt_comm_forget(c);
+    tt_net_free(c->staged);
     tt_net_free(c->net);
     tt_topo_free(c->topo);
     tt_hints_free(c->hints);
@@ -179,36 +181,58 @@ static struct tt_comm *comm_new(MPI_Comm comm)
 }
 
 /* What a rank says of itself when the ranks are located; of all, what holds for each. */
-enum { HAS_NET = 1 << 0, HAS_NCCL = 1 << 1, HAS_ONE_THREAD = 1 << 2 };
+enum { HAS_NET = 1 << 0, HAS_NCCL = 1 << 1, HAS_ONE_THREAD = 1 << 2, IS_DIRECT = 1 << 3 };
 
-/* Of all ranks, in one small allreduce; 0 if it failed. */
-static int say_for_all(struct tt_comm *c, const struct tt_net *net, bool located)
+/* The links as they are where GPU memory goes by way of the host: those between GPUs are no use then. NULL if there is no
+ * memory for it. */
+static struct tt_net *staged_net(const struct tt_topo *topo)
 {
-    const bool nccl = located && net && (tt_nccl_standing(c, NULL) & TT_NCCL_CAN);
-    const int mine = (net ? HAS_NET : 0) | (nccl ? HAS_NCCL : 0) | (has_threads() ? 0 : HAS_ONE_THREAD);
+    struct tt_topo staged = *topo;
+    const struct tt_speed host = {topo->speed[TT_LEVEL_HOST].alpha + 2 * topo->launch, topo->speed[TT_LEVEL_HOST].beta};
+
+    staged.speed[TT_LEVEL_GPU] = staged.speed[TT_LEVEL_LINK] = staged.speed[TT_LEVEL_HOST] = host;
+    staged.speed[TT_LEVEL_NIC].alpha += 2 * topo->launch;
+    return tt_net_make(&staged);
+}
+
+/* Of all ranks, in one small allreduce; 0 if it failed. Whether the MPI below takes GPU memory is asked only where there is
+ * something to compare with. */
+static int say_for_all(const struct tt_net *net, const struct tt_net *staged, MPI_Comm comm)
+{
+    const int mine = (net ? HAS_NET : 0) | (staged ? HAS_NCCL : 0) | (has_threads() ? 0 : HAS_ONE_THREAD) |
+                     (staged && tt_mpi_takes_device_memory() ? IS_DIRECT : 0);
     int all = 0;
 
-    return PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_BAND, c->wire_comm) == MPI_SUCCESS ? all : 0;
+    return PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_BAND, comm) == MPI_SUCCESS ? all : 0;
 }
 
 /* Takes a topology, and the links that the model reads of it, if every rank has both; else things stay as they are. */
 static void adopt(struct tt_comm *c, struct tt_topo *topo, bool located)
 {
     struct tt_net *net = topo ? tt_net_make(topo) : NULL;
-    const int all = say_for_all(c, net, located);
+    const bool nccl = located && net && tt_driver_present() && (tt_nccl_standing(c, NULL) & TT_NCCL_CAN);
+    struct tt_net *staged = nccl ? staged_net(topo) : NULL;
+    const int all = say_for_all(net, staged, c->wire_comm);
 
+    if (!(all & HAS_NCCL) || (all & IS_DIRECT)) {
+        tt_net_free(staged);
+        staged = NULL;
+    }
     c->known.there = all & HAS_NCCL;
     c->known.threads = !(all & HAS_ONE_THREAD);
     if (!(all & HAS_NET)) {
+        tt_net_free(staged);
         tt_net_free(net);
         tt_topo_free(topo);
         return;
     }
     tt_comm_forget(c);
+    tt_net_free(c->staged);
     tt_net_free(c->net);
     tt_topo_free(c->topo);
     c->topo = topo;
     c->net = net;
+    c->staged = staged;
 }
 
 /* What all ranks do together, even one that has no memory for the state: c is NULL there. Then nobody makes it ready,

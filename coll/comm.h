@@ -46,6 +46,7 @@ struct tt_comm {
     const struct tt_wire *wire;
     struct tt_topo *topo; /* where its ranks are, assumed until they are located; NULL: no rank has it */
     struct tt_net *net;   /* of topo: what the model reads */
+    struct tt_net *staged; /* the same where GPU memory goes by way of the host, if it does, and there is NCCL; or NULL */
     struct tt_hints *hints; /* its info keys; NULL: none */
     struct tt_nccl_known known;
     struct tt_nccl_life *nccl; /* nccl_comm.h; NULL: nobody has asked for it yet */

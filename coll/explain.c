@@ -86,7 +86,7 @@ void tt_explain(const struct tt_job *job, const struct tt_entry *entry, const ch
     what_moves(job, moves, sizeof moves);
     fprintf(stderr, "tutti: %s%s, %d ranks: %s (%s)%s%s%s\n", job->row->name, moves, job->comm->size,
             entry->choice.alg->name, entry->choice.why, job->row->traits & TT_NO_BUFFER ? "" : "; on rank 0 ",
-            job->row->traits & TT_NO_BUFFER ? "" : memory_of(job), entry->key.staged ? ", staged" : "");
+            job->row->traits & TT_NO_BUFFER ? "" : memory_of(job), entry->key.staged && entry->plan ? ", staged" : "");
     for (int i = 0; tt_config.explain > 1 && tt_algs[i]; i++)
         if (tt_alg_serves(tt_algs[i], job->call->coll))
             tell_of(job, entry, tt_algs[i], foreign);

@@ -5,10 +5,7 @@
  * takes alpha. O(p). */
 #include "selector/nccl.h"
 
-#include <string.h>
-
 #include "coll/plan.h"
-#include "selector/model.h"
 
 static const double step_part = 0.3; /* of alpha within a node: flags, against messages of an MPI */
 
@@ -146,17 +143,12 @@ double tt_nccl_seconds(const struct tt_shape *s, const struct tt_topo *t)
     return time < 0 ? time : 2 * ring.launch + time;
 }
 
-double tt_vote_seconds(const struct tt_shape *s, const struct tt_net *net)
+/* By doubling, from host memory: as many steps as there are bits, in each of which the slowest pair decides. */
+double tt_vote_seconds(const struct tt_net *net)
 {
-    const struct tt_shape vote = {.coll = TT_COLL_allreduce,
-                                  .size = s->size,
-                                  .commutes = true,
-                                  .count = 1,
-                                  .unit = sizeof(uint64_t),
-                                  .nodes = s->nodes};
-    struct tt_estimate best = {0}, next;
+    double time = 0;
 
-    if (net)
-        tt_model_choose(TT_COLL_allreduce, &vote, net, &best, &next);
-    return best.alg ? best.seconds : 0;
+    for (int k = 0; net && 1 << k < net->size && k < TT_MAX_BITS; k++)
+        time += net->overhead + most(net->shift[k].near.alpha, net->shift[k].far.alpha);
+    return time;
 }

@@ -11,6 +11,6 @@
 double tt_nccl_seconds(const struct tt_shape *s, const struct tt_topo *t);
 
 /* Seconds of the one small allreduce by which ranks agree that they all have their buffers on GPUs. net may be NULL. */
-double tt_vote_seconds(const struct tt_shape *s, const struct tt_net *net);
+double tt_vote_seconds(const struct tt_net *net);
 
 #endif

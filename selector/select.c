@@ -96,6 +96,17 @@ static void without_model(const struct question *q, struct tt_choice *choice)
     add(choice, q->s->size == 1 ? "one rank" : "no model of the links");
 }
 
+/* What one of our own takes where GPU memory goes by way of the host. */
+static void restate(const struct question *q, struct tt_estimate *e)
+{
+    struct tt_shape s = *q->s;
+
+    if (!e->alg || !q->orders->staged)
+        return;
+    s.segment = e->segment ? e->segment : s.segment;
+    e->seconds = tt_estimate(e->alg, &s, q->orders->staged).seconds;
+}
+
 /* Puts NCCL among the two best, where it may be. */
 static void weigh_nccl(const struct question *q, struct tt_estimate *best, struct tt_estimate *next)
 {
@@ -107,7 +118,9 @@ static void weigh_nccl(const struct question *q, struct tt_estimate *best, struc
     e.seconds = tt_nccl_seconds(q->s, q->orders->topo);
     if (e.seconds < 0)
         return;
-    e.seconds += q->orders->votes ? tt_vote_seconds(q->s, q->net) : 0;
+    restate(q, best);
+    restate(q, next);
+    e.seconds += q->orders->votes ? tt_vote_seconds(q->net) : 0;
     if (!best->alg || e.seconds < best->seconds * (1 - 1e-6)) {
         *next = *best;
         *best = e;
@@ -134,6 +147,8 @@ static void by_model(const struct question *q, struct tt_choice *choice)
         return;
     }
     add(choice, "model: %s", tt_time_print(time, sizeof time, best.seconds));
+    if (best.alg->delegate == TT_TO_NCCL && q->orders->votes)
+        add(choice, ", %s of it to agree on it", tt_time_print(time, sizeof time, tt_vote_seconds(q->net)));
     if (next.alg)
         add(choice, ", then %s %s", next.alg->name, tt_time_print(time, sizeof time, next.seconds));
 }

@@ -26,6 +26,8 @@ struct tt_orders {
                      only if somebody names it */
     const char *no_nccl;         /* why NCCL cannot have this call, which the shape does not tell; NULL: it can */
     const struct tt_topo *topo;  /* of net: where GPUs are. NULL: nobody knows */
+    const struct tt_net *staged; /* the links as they are for our own where GPU memory goes by way of the host; NULL: as
+                                    they are for all else */
     bool votes;                  /* the ranks have still to agree on where buffers are, which takes time */
 };
 

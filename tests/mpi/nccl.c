@@ -391,17 +391,34 @@ static void check_asserted(MPI_Comm comm, char *send, char *recv, int n)
     test_pin("allreduce", NULL);
 }
 
-/* Whoever names nobody, on host memory: nothing is sent but what was without NCCL. */
-static void check_unasked(char *send, char *recv)
+static void pin_sum(const char *algorithm, char *send, char *recv, int want)
 {
-    test_now("a small allreduce that nobody asks to go by NCCL");
-    sum_on(send, recv, 2, MPI_COMM_WORLD);
-    check_votes(0);
-    test_now("host memory by a pinned algorithm");
-    test_pin("allreduce", "ring");
+    test_now("allreduce by %s", algorithm ? algorithm : "whoever the model chooses");
+    test_pin("allreduce", algorithm);
     sum_on(send, recv, 1 << 16, MPI_COMM_WORLD);
-    check_votes(0);
+    check_votes(want);
     test_pin("allreduce", NULL);
+}
+
+/* Where another is named, or NCCL cannot do it, nothing is sent but what was without NCCL. Where it is the model's choice
+ * for GPUs, the ranks are asked; also those on the host. */
+static void check_asked(char *send, char *recv, char *host)
+{
+    pin_sum("ring", send, recv, 0);
+    test_now("a sum of NCCL's by the model, of which it is made");
+    sum_on(send, recv, 1 << 16, MPI_COMM_WORLD);
+    pin_sum(NULL, send, recv, 1);
+    test_check(by_nccl(MPI_COMM_WORLD, "allreduce"), "carried out by %s", test_choice(MPI_COMM_WORLD, "allreduce"));
+    pin_sum(NULL, host, host + CASE_BYTES / 2, 1);
+    test_check(!by_nccl(MPI_COMM_WORLD, "allreduce"), "host memory by NCCL");
+    test_now("a maximum of floats");
+    begin_counting();
+    test_success(MPI_Allreduce(send, recv, 1 << 16, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD));
+    check_votes(0);
+    test_now("TUTTI_REPRODUCIBLE=1");
+    test_set("TUTTI_REPRODUCIBLE", "1");
+    pin_sum(NULL, send, recv, 0);
+    test_set("TUTTI_REPRODUCIBLE", NULL);
 }
 
 /* Votes that say no are not asked for ever. */
@@ -428,7 +445,7 @@ static void run_costs(void)
     memset(host, 0, CASE_BYTES);
     memory_put(DEVICE, send, host, CASE_BYTES);
     memory_put(DEVICE, recv, host, CASE_BYTES);
-    check_unasked(send, recv);
+    check_asked(send, recv, host);
     test_now("NCCL, called by this program");
     count_direct(send, recv, 1000);
     check_pinned(send, recv, 1000);
