@@ -228,7 +228,7 @@ static void run_keep(void)
     MPI_Comm comms[4];
 
     for (int i = 0; i < 4; i++)
-        comms[i] = split(0, i & 1 ? -test_rank : (test_rank + i) % test_size);
+        comms[i] = split(0, (test_rank + i) % test_size);
     for (int round = 0; round < 3; round++)
         for (int i = 0; i < 4; i++) {
             test_now("communicator %d, round %d", i, round);
@@ -416,6 +416,7 @@ static void run_lost(void)
         sum(MPI_COMM_WORLD);
     for (int i = 0; i < 3; i++)
         test_success(sum(MPI_COMM_WORLD));
+    test_check(count().alive == 1 + (test_rank == ODD), "%llu communicators are left", count().alive);
 }
 
 /* All contexts go before MPI_Finalize does. */
