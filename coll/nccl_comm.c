@@ -45,12 +45,19 @@ static bool has(const struct tt_nccl_life *life)
     return life->group && tt_nccl_group_lives(life->group);
 }
 
+/* Where its context is gone, NCCL cannot even take leave of the others, which would wait for that. */
 static void let_go(struct tt_nccl_life *life)
 {
-    if (!life->group)
+    struct tt_nccl_group *g = life->group;
+
+    if (!g)
         return;
-    life->group->keepers -= life->keeps;
-    tt_nccl_group_drop(life->group);
+    if (g->use.comm && !tt_place_lives(g->use.place)) {
+        tt_nccl_notice_tell(g, "its CUDA context is gone", false);
+        g->failed = true;
+    }
+    g->keepers -= life->keeps;
+    tt_nccl_group_drop(g);
     life->group = NULL;
     life->keeps = false;
 }
@@ -70,7 +77,7 @@ static unsigned look(struct tt_comm *c, struct tt_nccl_life *life)
     struct tt_place *place = tt_driver_present() ? tt_place_here() : NULL;
     struct tt_nccl_group *g;
 
-    if (!place || !tt_place_is_primary(place) || !tt_nccl_open())
+    if (!place || !tt_nccl_open() || !tt_place_suits(place, tt_nccl_open()))
         return 0;
     g = tt_nccl_group_find(tt_nccl_making_members(life->making), c->size, place);
     if (g)
@@ -94,6 +101,7 @@ unsigned tt_nccl_standing(struct tt_comm *c, uint32_t *generation)
     unsigned standing = 0;
 
     tt_nccl_notice_hear();
+    tt_nccl_groups_poll();
     if (is_able(c, life))
         standing = has(life) ? TT_NCCL_CAN | TT_NCCL_HAVE : look(c, life);
     if (generation)

@@ -12,8 +12,8 @@
 
 #include "coll/config.h"
 
-/* How long one may take to leave. */
-static const double patience = 10;
+/* Seconds that one may take to leave; and at the end, when the program waits for it. */
+static const double patience = 10, last_patience = 2;
 
 static struct tt_nccl_group *groups; /* the last added comes first */
 static unsigned long uses;
@@ -142,9 +142,9 @@ static void poll_leaving(struct tt_nccl_group *g)
     ncclResult_t state = ncclSystemError;
 
     g->use.nccl->CommGetAsyncError(g->use.comm, &state);
-    if (state == ncclInProgress && tt_nccl_now() < g->deadline)
+    if (state == ncclInProgress && !g->failed && tt_nccl_now() < g->deadline)
         return;
-    if (state == ncclSuccess && enter(g)) {
+    if (state == ncclSuccess && !g->failed && enter(g)) {
         g->use.nccl->CommDestroy(g->use.comm);
         leave(g);
         g->use.comm = NULL;
@@ -165,8 +165,12 @@ void tt_nccl_groups_poll(void)
 
 void tt_nccl_groups_close(void)
 {
-    for (struct tt_nccl_group *g = groups; g; g = g->next)
+    const double end = tt_nccl_now() + last_patience;
+
+    for (struct tt_nccl_group *g = groups; g; g = g->next) {
         begin_leaving(g);
+        g->deadline = end;
+    }
     for (struct tt_nccl_group *g = groups; g; g = g->next)
         while (g->leaving) {
             sched_yield();

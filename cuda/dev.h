@@ -98,9 +98,6 @@ bool tt_place_is_stale(const struct tt_place *place);
 /* Is its context in the life in which the place was made? */
 bool tt_place_lives(const struct tt_place *place);
 
-/* Is its context its device's primary one, which the CUDA runtime works in, and NCCL with it? */
-bool tt_place_is_primary(const struct tt_place *place);
-
 /* Drops every place. Contexts may be gone already; that is not an error. */
 void tt_places_close(void);
 

@@ -583,7 +583,7 @@ bool tt_place_lives(const struct tt_place *place)
 }
 
 /* Retaining a primary context that is not active would make one, so that is asked first. */
-bool tt_place_is_primary(const struct tt_place *place)
+bool tt_place_suits(const struct tt_place *place, const struct tt_nccl *nccl)
 {
     const struct device_place *p = of_const(place);
     const struct tt_driver *d = p->driver;
@@ -591,7 +591,7 @@ bool tt_place_is_primary(const struct tt_place *place)
     unsigned flags;
     int active = 0;
 
-    if (d->cuDevicePrimaryCtxGetState(p->device, &flags, &active) != CUDA_SUCCESS || !active ||
+    if (nccl->simulated != d->simulated || d->cuDevicePrimaryCtxGetState(p->device, &flags, &active) != CUDA_SUCCESS || !active ||
         d->cuDevicePrimaryCtxRetain(&primary, p->device) != CUDA_SUCCESS)
         return false;
     d->cuDevicePrimaryCtxRelease(p->device);

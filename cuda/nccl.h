@@ -30,6 +30,10 @@ int tt_nccl_error(const struct tt_nccl *nccl, ncclComm_t comm, ncclResult_t resu
 /* The stream of a queue of a device's place, which must have been entered. 0, or -1 with tt_fault() set. */
 int tt_place_stream(struct tt_place *place, int queue, CUstream *stream);
 
+/* Can this NCCL work on a device's place? It does, with the CUDA runtime, in its device's primary context alone, and a
+ * simulated one on simulated devices. */
+bool tt_place_suits(const struct tt_place *place, const struct tt_nccl *nccl);
+
 /* For CommInitRankConfig of any NCCL from 2.18: everything as NCCL has it by itself, but for blocking. */
 ncclConfig_t tt_nccl_config(bool blocking);
 
