@@ -114,7 +114,13 @@ ncclConfig_t tt_nccl_config(bool blocking)
 {
     const int unset = NCCL_CONFIG_UNDEF_INT;
 
-    return (ncclConfig_t){.size = sizeof(ncclConfig_t), .magic = 0xcafebeef, .version = TT_NCCL_OLDEST,
-                          .blocking = blocking, .cgaClusterSize = unset, .minCTAs = unset, .maxCTAs = unset,
-                          .splitShare = unset, .later = unset};
+    return (ncclConfig_t){.size = sizeof(ncclConfig_t),
+                          .magic = 0xcafebeef,
+                          .version = TT_NCCL_OLDEST,
+                          .blocking = blocking,
+                          .cgaClusterSize = unset,
+                          .minCTAs = unset,
+                          .maxCTAs = unset,
+                          .splitShare = unset,
+                          .later = unset};
 }

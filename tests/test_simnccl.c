@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The stand-in for NCCL is itself tested: what other tests conclude from it is worth no more than this. The ranks of each
- * test are forked processes, each on a device of its own; what a rank finds wrong ends it, and the test with it. */
+/* The stand-in for NCCL is itself tested: what other tests conclude from it is worth no more than this. The ranks of
+ * each test are forked processes, each on a device of its own; what a rank finds wrong ends it, and the test with it.
+ */
 #include <check.h>
 #include <math.h>
 #include <pthread.h>
@@ -39,7 +40,7 @@ enum { RANKS = 4 };
 static struct shared {
     ncclUniqueId ids[2];
     atomic_int came, rounds;
-} *shared;
+} * shared;
 
 static int rank, nranks;
 
@@ -54,7 +55,7 @@ static int rank, nranks;
     do {                                                                                                               \
         const int got_ = (int)(call);                                                                                  \
         if (got_ != (int)(result)) {                                                                                   \
-            fprintf(stderr, "%s:%d: rank %d: %s gives %d (%s)\n", __FILE__, __LINE__, rank, #call, got_,                \
+            fprintf(stderr, "%s:%d: rank %d: %s gives %d (%s)\n", __FILE__, __LINE__, rank, #call, got_,               \
                     ncclGetLastError(NULL));                                                                           \
             _exit(1);                                                                                                  \
         }                                                                                                              \
@@ -668,8 +669,8 @@ static void orders_differ(void)
     for (int i = 0; i < 2; i++) {
         const int which = rank ? 1 - i : i;
 
-        OK(ncclAllReduce((void *)(from + 400 * which), (void *)(from + 400 * which), 1, ncclInt32, ncclSum, comms[which],
-                         streams[which]));
+        OK(ncclAllReduce((void *)(from + 400 * which), (void *)(from + 400 * which), 1, ncclInt32, ncclSum,
+                         comms[which], streams[which]));
     }
     while (async(comms[0]) == ncclSuccess && async(comms[1]) == ncclSuccess)
         nap();
@@ -889,9 +890,10 @@ START_TEST(opened)
     ck_assert_ptr_eq(tt_nccl_open(), n);
     ck_assert_int_eq(tt_nccl_error(n, NULL, ncclSuccess, "x"), 0);
     ck_assert_int_eq(tt_nccl_error(n, NULL, ncclInProgress, "x"), 0);
-    ck_assert_int_eq(tt_nccl_error(n, NULL, n->AllReduce(NULL, NULL, 1, ncclInt8, ncclSum, NULL, NULL), "ncclAllReduce"),
-                     -1);
-    ck_assert_str_eq(tt_fault(), "ncclAllReduce: invalid argument (ncclInvalidArgument): AllReduce of a NULL communicator");
+    ck_assert_int_eq(
+        tt_nccl_error(n, NULL, n->AllReduce(NULL, NULL, 1, ncclInt8, ncclSum, NULL, NULL), "ncclAllReduce"), -1);
+    ck_assert_str_eq(tt_fault(),
+                     "ncclAllReduce: invalid argument (ncclInvalidArgument): AllReduce of a NULL communicator");
 }
 END_TEST
 
@@ -931,10 +933,24 @@ int main(void)
     Suite *suite = suite_create("simulated NCCL");
     SRunner *runner = srunner_create(suite);
     int failed;
-    const TTest *const tests[] = {all_types_and_ops, data_movers, grouped_sends_and_receives, managed_memory,
-                                  work_of_a_stream, streams_of_one_communicator, nothing_blocks, one_after_the_other,
-                                  mismatches, orders_of_communicators, misuse, gpus_of_ranks, a_gpu_shared_by_ranks,
-                                  injected_faults, opened, opened_as_an_older_one, too_old, of_no_use};
+    const TTest *const tests[] = {all_types_and_ops,
+                                  data_movers,
+                                  grouped_sends_and_receives,
+                                  managed_memory,
+                                  work_of_a_stream,
+                                  streams_of_one_communicator,
+                                  nothing_blocks,
+                                  one_after_the_other,
+                                  mismatches,
+                                  orders_of_communicators,
+                                  misuse,
+                                  gpus_of_ranks,
+                                  a_gpu_shared_by_ranks,
+                                  injected_faults,
+                                  opened,
+                                  opened_as_an_older_one,
+                                  too_old,
+                                  of_no_use};
 
     setenv("TUTTI_SIM_GPUS", "4", 1);
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
