@@ -648,6 +648,38 @@ static void pairs_differ(void)
     ends_by_abort(ncclInvalidUsage);
 }
 
+static void collective_and_pair(ncclResult_t (*pair)(void), bool both)
+{
+    begin();
+    if (rank == 0)
+        OK(ncclAllReduce((void *)from, (void *)to, 3, ncclInt32, ncclSum, comm, stream));
+    else
+        OK(pair());
+    if (rank == 1 || both)
+        ends_by_abort(ncclInvalidUsage);
+    barrier();
+}
+
+static ncclResult_t send_to_0(void)
+{
+    return ncclSend((void *)from, 3, ncclInt32, 0, comm, stream);
+}
+
+static ncclResult_t recv_from_0(void)
+{
+    return ncclRecv((void *)from, 3, ncclInt32, 0, comm, stream);
+}
+
+static void collective_and_send(void)
+{
+    collective_and_pair(send_to_0, true);
+}
+
+static void collective_and_recv(void)
+{
+    collective_and_pair(recv_from_0, false);
+}
+
 START_TEST(mismatches)
 {
     ALL_WELL(RANKS, counts_differ);
@@ -656,6 +688,8 @@ START_TEST(mismatches)
     ALL_WELL(RANKS, roots_differ);
     ALL_WELL(RANKS, calls_differ);
     ALL_WELL(2, pairs_differ);
+    ALL_WELL(2, collective_and_send);
+    ALL_WELL(2, collective_and_recv);
 }
 END_TEST
 

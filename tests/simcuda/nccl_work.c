@@ -181,6 +181,29 @@ static bool in_order(struct nccl_comm *comm, uint64_t ours, int rank, uint64_t t
     return good;
 }
 
+static const struct nccl_card *card_of(const struct nccl_comm *comm, int rank)
+{
+    return &comm->board->seats[rank].cards[comm->collectives % 2];
+}
+
+static bool step(struct nccl_comm *comm, struct nccl_task *t);
+
+/* Has a rank that is waited for here something for this one, which is past it? Then both would wait for ever. */
+static bool expects_else(struct nccl_comm *comm, int rank)
+{
+    const struct nccl_channel *c = nccl_channel(comm, rank, comm->rank);
+
+    return atomic_load(&c->shown) != atomic_load(&c->taken);
+}
+
+/* The same, seen from the other side: the peer of a task that does not end is in a collective already. */
+static bool peer_is_past(struct nccl_comm *comm, struct nccl_task *t)
+{
+    const bool past = atomic_load(&comm->board->seats[t->peer].stage) > comm->collectives * STAGES;
+
+    return past && t->card.kind >= NCCL_SEND && !t->stuck && t->state != TASK_DONE && !step(comm, t);
+}
+
 /* All have come as far. */
 static bool await_stage(struct nccl_comm *comm, uint64_t stage, const bool *ending)
 {
@@ -195,15 +218,12 @@ static bool await_stage(struct nccl_comm *comm, uint64_t stage, const bool *endi
             i++;
         else if (nccl_stopped(comm, ending))
             return false;
+        else if (expects_else(comm, i))
+            return disagree(comm, card_of(comm, comm->rank), i, &nccl_channel(comm, i, comm->rank)->card);
         else
             nccl_sleep(b, heard);
     }
     return true;
-}
-
-static const struct nccl_card *card_of(const struct nccl_comm *comm, int rank)
-{
-    return &comm->board->seats[rank].cards[comm->collectives % 2];
 }
 
 static bool agree(struct nccl_comm *comm, const struct nccl_card *mine, const bool *ending)
@@ -421,6 +441,18 @@ static bool has_failed(struct nccl_comm *comm)
     return async != ncclSuccess && async != ncclInProgress;
 }
 
+static bool find_mismatch(struct nccl_launch *l)
+{
+    struct nccl_comm *comm = l->comm;
+
+    for (size_t i = 0; i < l->ntasks; i++)
+        if (peer_is_past(comm, &l->tasks[i])) {
+            disagree(comm, &l->tasks[i].card, l->tasks[i].peer, card_of(comm, l->tasks[i].peer));
+            return true;
+        }
+    return false;
+}
+
 static bool between(struct nccl_launch *l, const bool *ending)
 {
     struct nccl_comm *comm = l->comm;
@@ -439,7 +471,7 @@ static bool between(struct nccl_launch *l, const bool *ending)
             nccl_ring(comm->board);
         else if (nccl_stopped(comm, ending))
             return false;
-        else if (!all)
+        else if (!all && !find_mismatch(l))
             nccl_sleep(comm->board, heard);
     }
     return !has_failed(comm) || hang(comm, ending);
