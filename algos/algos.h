@@ -259,7 +259,7 @@ struct tt_net {
 };
 
 /* Who carries out a call: we do, by the plan that build writes, or somebody else's library. */
-enum tt_delegate { TT_OWN, TT_TO_MPI };
+enum tt_delegate { TT_OWN, TT_TO_MPI, TT_TO_NCCL };
 
 struct tt_alg {
     enum tt_coll coll;

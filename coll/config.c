@@ -98,6 +98,17 @@ static int hash_file(const char *name, const char *file, int64_t *out, char *why
     return 0;
 }
 
+static int parse_number(const struct row *row, const char *value, int64_t *out, char *why, size_t size)
+{
+    char *end;
+
+    *out = strtol(value, &end, 10);
+    if (isdigit((unsigned char)*value) && !*end && *out >= 1 && *out <= 1000000)
+        return 0;
+    snprintf(why, size, "%s=%s is not a number from 1 to 1000000", row->name, value);
+    return -1;
+}
+
 static int row_parse(const struct row *row, const char *value, int64_t *out, char *why, size_t size)
 {
     if (strcmp(row->values, "size") == 0) {
@@ -108,6 +119,8 @@ static int row_parse(const struct row *row, const char *value, int64_t *out, cha
         snprintf(why, size, "%s=%s is not a size from 1 to 1G: write it as 65536, 64K or 4MB", row->name, value);
         return -1;
     }
+    if (strcmp(row->values, "number") == 0)
+        return parse_number(row, value, out, why, size);
     if (strcmp(row->values, "file") == 0)
         return strcmp(value, "none") == 0 ? 0 : hash_file(row->name, value, out, why, size);
     *out = word_find(row->values, value);

@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/comm.h"
 #include "coll/config.h"
+#include "coll/error.h"
+#include "coll/init.h"
+#include "coll/nccl_comm.h"
 #include "coll/plan.h"
 #include "coll/tutti.h"
 
@@ -59,5 +63,36 @@ TT_PUBLIC int tutti_set(const char *name, const char *value)
         error = MPI_ERR_ARG;
     }
     free(kept);
+    return error;
+}
+
+/* What all ranks know of NCCL here may be news: they may have chosen their GPUs since they were located. */
+static int prepare(MPI_Comm comm)
+{
+    struct tt_comm *c;
+    const int error = tt_comm_of(comm, TT_LOCATED, &c);
+    int made;
+
+    if (error != MPI_SUCCESS)
+        return error == MPI_ERR_NO_MEM ? tt_raise(comm, "tutti_comm_prepare: out of host memory") : error;
+    made = tt_nccl_prepare(c);
+    if (made == 0)
+        tt_comm_forget(c);
+    c->known.there |= made == 0;
+    c->known.alive = made == 0;
+    return made < 0 ? tt_raise(comm, tt_fault()) : MPI_SUCCESS;
+}
+
+TT_PUBLIC int tutti_comm_prepare(MPI_Comm comm)
+{
+    int error;
+
+    if (comm == MPI_COMM_NULL)
+        return MPI_ERR_COMM;
+    if (tt_inside || !tt_is_on())
+        return MPI_SUCCESS;
+    tt_inside++;
+    error = prepare(comm);
+    tt_inside--;
     return error;
 }

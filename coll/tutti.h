@@ -37,6 +37,12 @@ const char *tutti_algorithm(const char *collective, int i);
  * NULL if there has been none, or it is forgotten since. Good until this thread asks again. */
 const char *tutti_choice(MPI_Comm comm, const char *collective);
 
+/* Does now what the first calls on comm would do: finds out where its ranks are, and makes its NCCL communicator, if all
+ * ranks can; then NCCL is no longer left out because ranks had no GPU when they were first located. Collective over comm,
+ * and can take seconds; best called once the GPUs are chosen (cudaSetDevice). Returns MPI_SUCCESS also where there is no
+ * NCCL to be had; else an error, through comm's error handler, if not all ranks are heard of within TUTTI_NCCL_TIMEOUT. */
+int tutti_comm_prepare(MPI_Comm comm);
+
 /* "0.1.0" */
 const char *tutti_version(void);
 

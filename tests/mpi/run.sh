@@ -148,6 +148,14 @@ run_decisions()
     passes 3 "" decisions
     passes 4 "" decisions
 }
+run_nccl()
+{
+    TUTTI_SIM_GPUS=4
+    for part in cases mixes cells costs; do
+        passes 4 "" nccl $part
+    done
+    TUTTI_SIM_GPUS=2
+}
 run_reproducible()
 {
     passes 7 "" reproducible
@@ -494,7 +502,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings tune topology nocuda ends fortran errors faults costs decisions reproducible user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings tune topology nocuda ends fortran errors faults costs decisions nccl reproducible user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours collectives}; do
     "run_$name"
 done
