@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Relative to the directory of the command. Built trees first: libtool puts what was linked into .libs. */
@@ -92,27 +91,4 @@ const char *tool_mpi_program_places(void)
 const char *tool_simulator_places(void)
 {
     return "beside this command and in " TT_LIBDIR "/tutti/sim";
-}
-
-static bool executable(const char *path)
-{
-    struct stat s;
-
-    return access(path, X_OK) == 0 && stat(path, &s) == 0 && S_ISREG(s.st_mode);
-}
-
-bool tool_find_command(const char *command, char *path, size_t size)
-{
-    const char *search = getenv("PATH");
-
-    if (strchr(command, '/'))
-        return (size_t)snprintf(path, size, "%s", command) < size && executable(path);
-    for (search = search ? search : "/usr/bin:/bin"; *search;) {
-        const size_t n = strcspn(search, ":");
-
-        if ((size_t)snprintf(path, size, "%.*s/%s", (int)n, n ? search : ".", command) < size && executable(path))
-            return true;
-        search += n + (search[n] == ':');
-    }
-    return false;
 }
