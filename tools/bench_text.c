@@ -22,6 +22,10 @@ static void print_place(FILE *out, const struct tool_results *r)
     if (r->where != TOOL_HOST)
         fprintf(out, " of %s", r->gpu);
     fprintf(out, "; Tutti %s; %s; %s\n", *r->tutti ? r->tutti : "is not there", r->mpi, r->date);
+    if (*r->tutti)
+        fprintf(out, "# native: the MPI below, %s\n",
+                r->where == TOOL_HOST ? "without Tutti between"
+                                      : "for which Tutti makes host copies unless it takes GPU memory");
     if (r->simulated)
         fputs("# The GPUs are SIMULATED: results are right, times are no GPU's.\n", out);
     if (r->stopped)

@@ -19,7 +19,7 @@
 #include "tools/mpi_tutti.h"
 #include "tools/mpi_types.h"
 
-enum { TURNS = 10, MOST_LANES = 48, MOST_SAMPLES = 1 << 20 };
+enum { TURNS = 10, MOST_LANES = 48, MOST_SAMPLES = TURNS * TOOL_MOST_CALLS, FEWEST = 3 };
 
 struct samples {
     int n, room;
@@ -39,9 +39,10 @@ struct session {
     const struct tool_bench_arguments *a;
     struct tool_crew *crew;
     struct tool_results results;
-    bool ours;      /* only Tutti knows the type */
-    int done, all;  /* sizes */
-    uint64_t unfit; /* of the algorithms of this collective, by their places: said to be so */
+    bool ours;                       /* only Tutti knows the type */
+    int done, all;                   /* sizes */
+    char unfit[256], unfit_why[256]; /* algorithms that cannot serve this collective, to be told of together */
+    bool unfit_said;
     int nlanes;
     struct lane lanes[MOST_LANES];
 };
@@ -124,21 +125,36 @@ static bool do_first(struct session *s, struct lane *lane)
     return seconds >= 0;
 }
 
-/* Says once for each algorithm of a collective why it is not measured, in the words of the selector. */
-static void say_unfit(struct session *s, const struct lane *lane, const char *choice)
-{
-    const char *because = strstr(choice, "because ");
+/* ---- which are left out ---- */
 
-    if (s->unfit >> (lane->alg % 64) & 1)
+static void say_left_out(struct session *s, enum tt_coll coll)
+{
+    if (*s->unfit) {
+        tool_progress_clear();
+        fprintf(stderr, "%s: %s: left out: %s: %s\n", s->state->name, tt_coll_name(coll), s->unfit, s->unfit_why);
+    }
+    *s->unfit = '\0';
+}
+
+/* Said once for each collective, those together that have the same reason, which the selector's words end in. */
+static void leave_out(struct session *s, const struct lane *lane, const char *choice)
+{
+    static const char before[] = " is not feasible: ";
+    const char *why = strstr(choice, before);
+    char words[sizeof s->unfit_why];
+    const size_t used = strlen(s->unfit);
+
+    if (s->unfit_said)
         return;
-    s->unfit |= UINT64_C(1) << (lane->alg % 64);
-    tool_progress_clear();
-    if (because)
-        fprintf(stderr, "%s: %s is left out: %.*s\n", s->state->name, tt_coll_name(lane->row.coll),
-                (int)strlen(because) - (int)strlen("because )"), because + strlen("because "));
+    if (why)
+        snprintf(words, sizeof words, "%.*s", (int)(strlen(why) - strlen(before)) - 1, why + strlen(before));
     else
-        fprintf(stderr, "%s: %s: %s is left out: it would be %s\n", s->state->name, tt_coll_name(lane->row.coll),
-                lane->row.algorithm, choice);
+        snprintf(words, sizeof words, "it would be %s", choice);
+    if (*s->unfit && strcmp(words, s->unfit_why))
+        say_left_out(s, lane->row.coll);
+    snprintf(s->unfit_why, sizeof s->unfit_why, "%s", words);
+    snprintf(s->unfit + strlen(s->unfit), sizeof s->unfit - strlen(s->unfit), "%s%s", used && *s->unfit ? ", " : "",
+             lane->row.algorithm);
 }
 
 /* What carried the call out, "ring (why)", is what was asked for? What was chosen is remembered. */
@@ -159,7 +175,7 @@ static bool is_what_ran(struct session *s, struct lane *lane)
     }
     if (strlen(row->algorithm) == length && strncmp(choice, row->algorithm, length) == 0)
         return true;
-    say_unfit(s, lane, choice);
+    leave_out(s, lane, choice);
     return false;
 }
 
@@ -179,6 +195,8 @@ static bool start_lanes(struct session *s, enum tt_coll coll, int64_t bytes)
             s->lanes[n++] = *lane;
     }
     s->nlanes = n;
+    say_left_out(s, coll);
+    s->unfit_said = true;
     return true;
 }
 
@@ -271,7 +289,7 @@ static bool take_turns(struct session *s)
     return true;
 }
 
-/* false: there is to be an end; what there is of this size then is no figure. */
+/* false: there is to be an end; what has been measured of this size by then counts. */
 static bool measure_size(struct session *s, enum tt_coll coll, int64_t bytes)
 {
     bool going;
@@ -283,8 +301,9 @@ static bool measure_size(struct session *s, enum tt_coll coll, int64_t bytes)
     for (int i = 0; i < s->nlanes && going; i++)
         going = plan_lane(s, &s->lanes[i]);
     going = going && take_turns(s);
-    for (int i = 0; i < s->nlanes && going; i++)
-        finish_lane(s, &s->lanes[i]);
+    for (int i = 0; i < s->nlanes; i++)
+        if (s->lanes[i].calls.n >= FEWEST)
+            finish_lane(s, &s->lanes[i]);
     free_lanes(s);
     return going;
 }
@@ -324,7 +343,7 @@ static bool measure_coll(struct session *s, enum tt_coll coll)
     const bool table = s->a->format == TOOL_TABLE && !(s->a->json && strcmp(s->a->json, "-") == 0);
     bool going = true;
 
-    s->unfit = 0;
+    s->unfit_said = false;
     for (int64_t bytes = size_after(s->a, coll, -1); bytes >= 0 && going; bytes = size_after(s->a, coll, bytes)) {
         const int from = s->results.n;
 
@@ -535,6 +554,17 @@ static int run(struct session *s, struct tool_bench_arguments *a, struct tool_cr
     return hold_session(s);
 }
 
+/* What is wrong on several ranks is most often the same: the lowest of them says it. */
+static void say_once(const struct argp_state *state, int rank, int size, const char *why)
+{
+    const int ours = *why ? rank : size;
+    int lowest;
+
+    PMPI_Allreduce(&ours, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (rank == lowest)
+        fprintf(stderr, "%s: rank %d: %s\n", state->name, rank, why);
+}
+
 int tool_mpi_bench(int argc, char **argv)
 {
     const struct argp_state state = {.name = argv[0]};
@@ -554,8 +584,8 @@ int tool_mpi_bench(int argc, char **argv)
     tool_crew_catch_signals();
     if (tool_crew_open(&crew, a.where, room_for(&a, size), why, sizeof why) == 0)
         status = run(&session, &a, &crew);
-    else if (*why)
-        fprintf(stderr, "%s: rank %d: %s\n", state.name, crew.rank, why);
+    else
+        say_once(&state, rank, size, why);
     tool_results_free(&session.results);
     tool_crew_close(&crew);
     return status;

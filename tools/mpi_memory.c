@@ -62,7 +62,8 @@ static int open_device(struct tool_memory *m, int turn, char *why, size_t size)
     CUdevice device;
 
     if (info.devices == 0 || lacks) {
-        snprintf(why, size, "no GPU memory: %s%s", lacks ? lacks : "there is no GPU", lacks ? " is not there" : "");
+        snprintf(why, size, "no GPU memory: %s%s", lacks ? lacks : "there is no GPU",
+                 lacks ? " is not there" : " (tutti run --sim-gpus 2 -- mpiexec ... simulates two)");
         return -1;
     }
     m->simulated = info.simulated;

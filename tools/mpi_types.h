@@ -7,8 +7,8 @@
 
 #include "cuda/cells.h"
 
-/* A datatype of that representation on which op is defined: Tutti's own, if it is there and has one (then *ours), or
- * one of the MPI's. 0, or -1: there is none. */
+/* A datatype of that representation on which op is defined; *ours: only Tutti knows it. 0, or -1: there is none, or Tutti
+ * is not there, which would have one. */
 int tool_mpi_type(enum tt_type type, enum tt_op op, MPI_Datatype *datatype, bool *ours);
 MPI_Op tool_mpi_op(enum tt_op op);
 
