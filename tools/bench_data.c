@@ -169,9 +169,11 @@ static void reduce_period(struct tool_pattern *p)
     for (int at = 0; at < TOOL_PERIOD; at++) {
         struct number sum = operand(part, 0, at);
 
+        encode(part->type, operand(part, part->rank, at), p->input + (size_t)at * p->unit);
+        if (tool_pattern_received(p, 1) == 0)
+            continue;
         for (int rank = 1; rank < end; rank++)
             sum = fold(part->op, sum, operand(part, rank, at));
-        encode(part->type, operand(part, part->rank, at), p->input + (size_t)at * p->unit);
         encode(part->type, sum, p->outcome + (size_t)at * p->unit);
     }
 }
