@@ -593,8 +593,8 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings tune bench topology nocuda ends fortran errors faults costs decisions reproducible user_ops gaps foreign worlds cells reduce_local types \
-    p2p requests threads flavours collectives}; do
+for name in ${*:-harmless settings tune topology nocuda ends fortran errors faults costs decisions reproducible user_ops gaps foreign worlds cells reduce_local types \
+    p2p requests threads flavours bench collectives}; do
     "run_$name"
 done
 [ $failed -eq 0 ] && exit 0
