@@ -19,7 +19,7 @@
 #include "tools/mpi_tutti.h"
 #include "tools/mpi_types.h"
 
-enum { TURNS = 10, MOST_LANES = 48, MOST_SAMPLES = TURNS * TOOL_MOST_CALLS, FEWEST = 3 };
+enum { TURNS = 10, MOST_LANES = 48, MOST_SAMPLES = TURNS * TOOL_MOST_CALLS, FEWEST = 3, PATIENCE = 4 };
 
 struct samples {
     int n, room;
@@ -30,8 +30,8 @@ struct samples {
 struct lane {
     int alg; /* as in struct tool_order */
     struct tool_row row;
-    int wanted; /* calls */
     struct samples calls, overall;
+    double median, spent; /* seconds: of the calls so far, and of all of them together */
 };
 
 struct session {
@@ -200,50 +200,66 @@ static bool start_lanes(struct session *s, enum tt_coll coll, int64_t bytes)
     return true;
 }
 
-/* For as long as was asked for, where a call takes so long, and at least so often. */
-static int calls_for(const struct session *s, double seconds)
-{
-    const double calls = seconds > 0 ? s->a->time / seconds : s->a->calls;
-
-    return calls > MOST_SAMPLES ? MOST_SAMPLES : calls > s->a->calls ? (int)calls : s->a->calls;
-}
-
-static bool plan_lane(struct session *s, struct lane *lane)
+static bool warm_up(struct session *s, struct lane *lane)
 {
     const int warmup = s->a->warmup > 0 ? s->a->warmup : 1;
-    const double seconds = tool_crew_do(s->crew, order_of(lane, TOOL_CALLS, warmup));
 
-    lane->wanted = calls_for(s, seconds);
-    lane->row.compute = s->a->form == TOOL_NONBLOCKING ? seconds : 0;
+    lane->median = tool_crew_do(s->crew, order_of(lane, TOOL_CALLS, warmup));
     lane->row.wrong += s->crew->last.wrong;
-    return seconds >= 0;
+    return lane->median >= 0;
 }
 
-/* How often is settled by the first turn: the calls before it were few, and the first ones are slow. */
-static bool take_turn(struct session *s, struct lane *lane)
+/* A tenth of what was asked for, by what a call has taken so far, and of the least number of calls. */
+static int calls_of_turn(const struct session *s, const struct lane *lane)
 {
-    const int left = lane->wanted - lane->calls.n, turn = (lane->wanted + TURNS - 1) / TURNS;
-    struct tool_order order = order_of(lane, TOOL_CALLS, left < turn ? left : turn);
-    const struct tool_timing *last = &s->crew->last;
-    const double seconds = tool_crew_do(s->crew, order);
+    const int left = MOST_SAMPLES - lane->calls.n, least = (s->a->calls + TURNS - 1) / TURNS;
+    const double calls = lane->median > 0 ? s->a->time / TURNS / lane->median : least;
+    const int turn = calls > TOOL_MOST_CALLS ? TOOL_MOST_CALLS : calls > least ? (int)calls : least;
+
+    return turn < left ? turn : left;
+}
+
+/* Time counts as if every call took the median's; but where calls are held up all the time, not without end. */
+static bool is_done(const struct session *s, const struct lane *lane)
+{
+    const int n = lane->calls.n;
+
+    return n == MOST_SAMPLES ||
+           (n >= s->a->calls && (n * lane->median >= s->a->time || lane->spent >= PATIENCE * s->a->time));
+}
+
+static void note_turn(struct lane *lane, const struct tool_timing *last)
+{
     struct tool_row *row = &lane->row;
 
-    if (seconds < 0)
-        return false;
-    if (lane->calls.n == 0)
-        lane->wanted = calls_for(s, seconds);
     add_samples(&lane->calls, last->slowest, last->n);
+    for (int i = 0; i < last->n; i++)
+        lane->spent += last->slowest[i];
+    lane->median = tt_figure_of(lane->calls.seconds, lane->calls.n).seconds;
     row->mean += last->n * last->mean;
     row->mean_least += last->n * last->mean_least;
     row->mean_most += last->n * last->mean_most;
     row->wrong += last->wrong;
-    order.compute = row->compute;
-    if (row->compute <= 0)
-        return true;
+}
+
+/* Of nonblocking calls each turn is followed by one with work meanwhile, as long as the first turn's calls took. */
+static bool take_turn(struct session *s, struct lane *lane)
+{
+    struct tool_order order = order_of(lane, TOOL_CALLS, calls_of_turn(s, lane));
+    struct tool_row *row = &lane->row;
+
     if (tool_crew_do(s->crew, order) < 0)
         return false;
-    add_samples(&lane->overall, last->slowest, last->n);
-    row->wrong += last->wrong;
+    note_turn(lane, &s->crew->last);
+    if (s->a->form != TOOL_NONBLOCKING)
+        return true;
+    if (!lane->overall.n)
+        row->compute = lane->median;
+    order.compute = row->compute;
+    if (tool_crew_do(s->crew, order) < 0)
+        return false;
+    add_samples(&lane->overall, s->crew->last.slowest, s->crew->last.n);
+    row->wrong += s->crew->last.wrong;
     return true;
 }
 
@@ -281,9 +297,9 @@ static bool take_turns(struct session *s)
         for (int i = 0; i < s->nlanes; i++) {
             struct lane *lane = &s->lanes[i];
 
-            if (lane->calls.n < lane->wanted && !take_turn(s, lane))
+            if (!is_done(s, lane) && !take_turn(s, lane))
                 return false;
-            more |= lane->calls.n < lane->wanted;
+            more |= !is_done(s, lane);
         }
     }
     return true;
@@ -299,7 +315,7 @@ static bool measure_size(struct session *s, enum tt_coll coll, int64_t bytes)
         tool_crew_do(s->crew, (struct tool_order){.what = TOOL_PREPARE, .coll = (int32_t)coll, .bytes = bytes}) >= 0 &&
         start_lanes(s, coll, bytes);
     for (int i = 0; i < s->nlanes && going; i++)
-        going = plan_lane(s, &s->lanes[i]);
+        going = warm_up(s, &s->lanes[i]);
     going = going && take_turns(s);
     for (int i = 0; i < s->nlanes; i++)
         if (s->lanes[i].calls.n >= FEWEST)
