@@ -52,7 +52,7 @@ static void print_files(void)
     char path[TOOL_PATH_MAX];
 
     printf("library      %s\n", tool_library_path(path, sizeof path) ? path : "not found beside this command");
-    printf("tutti-mpi    %s\n", tool_mpi_program_path(path, sizeof path) ? path : "not found, so topo needs a file");
+    printf("tutti-mpi    %s\n", tool_mpi_program_path("tutti-mpi", path, sizeof path) ? path : "not found, so topo needs a file");
     printf("simulator    %s\n", tool_simulator_path(path, sizeof path) ? path : "not found, so --sim-gpus cannot work");
 }
 
