@@ -344,11 +344,13 @@ static int gpu_stand_in(struct tt_bound *b, const struct tt_side *side, bool hol
  * that for a reduction in place. */
 static enum tt_stand_in on_gpu_how(const struct tt_bound *b, const struct tt_job *job, const struct tt_side *side)
 {
+    const bool aside = job->aliased && side == &job->send;
+
     if (side->place != b->with.home)
         return TT_ON_GPU;
-    if (!job->cell && ((job->aliased && side == &job->send) || !tt_side_solid(side, &(MPI_Aint){0})))
+    if (aside && (!job->cell || job->shape.coll == TT_COLL_reduce_scatter))
         return TT_PACKED;
-    return TT_NO_STAND_IN;
+    return job->cell || tt_side_solid(side, &(MPI_Aint){0}) ? TT_NO_STAND_IN : TT_PACKED;
 }
 
 static int bind_on_gpu(struct tt_bound *b, const struct tt_job *job, const struct tt_side *side, bool holds_data,

@@ -15,29 +15,38 @@
 struct element {
     ncclDataType_t type;
     int parts;
-    bool floats;
 };
 
 static const struct element *element_of(const struct tt_job *job)
 {
     static const struct element elements[TT_NTYPES] = {
-        [TT_TYPE_i8] = {ncclInt8, 1, false},      [TT_TYPE_u8] = {ncclUint8, 1, false},
-        [TT_TYPE_i32] = {ncclInt32, 1, false},    [TT_TYPE_u32] = {ncclUint32, 1, false},
-        [TT_TYPE_i64] = {ncclInt64, 1, false},    [TT_TYPE_u64] = {ncclUint64, 1, false},
-        [TT_TYPE_f16] = {ncclFloat16, 1, true},   [TT_TYPE_bf16] = {ncclBfloat16, 1, true},
-        [TT_TYPE_f32] = {ncclFloat32, 1, true},   [TT_TYPE_f64] = {ncclFloat64, 1, true},
-        [TT_TYPE_c32] = {ncclFloat32, 2, true},   [TT_TYPE_c64] = {ncclFloat64, 2, true},
+#define TT_NCCL_TYPE(name, value, id, bytes, since) [TT_TYPE_##id] = {name, 1},
+#include "cuda/nccl.def"
+        [TT_TYPE_c32] = {ncclFloat32, 2},
+        [TT_TYPE_c64] = {ncclFloat64, 2},
     };
     const struct element *e = &elements[job->cell->type];
 
     return e->parts ? e : NULL;
 }
 
+static bool is_float(enum tt_type type)
+{
+    return type == TT_TYPE_f16 || type == TT_TYPE_bf16 || type == TT_TYPE_f32 || type == TT_TYPE_f64;
+}
+
+static bool is_short_float(enum tt_type type)
+{
+    return type == TT_TYPE_f8e4m3 || type == TT_TYPE_f8e5m2;
+}
+
 /* NCCL's number of an op; -1: it has none. */
 static int op_of(enum tt_op op)
 {
     static const int numbers[TT_NOPS] = {
-        [TT_OP_sum] = 1 + ncclSum, [TT_OP_prod] = 1 + ncclProd, [TT_OP_max] = 1 + ncclMax, [TT_OP_min] = 1 + ncclMin};
+#define TT_NCCL_OP(name, value, id) [TT_OP_##id] = 1 + (value),
+#include "cuda/nccl.def"
+    };
 
     return numbers[op] - 1;
 }
@@ -52,12 +61,14 @@ const char *tt_nccl_lacks(const struct tt_job *job)
         return "NCCL can only reduce what MPI predefines";
     e = element_of(job);
     if (!e)
-        return "NCCL has no such type, or does not reduce it as MPI does";
+        return "NCCL has no such type";
+    if (is_short_float(job->cell->type))
+        return "NCCL lets 8-bit floats overflow where Tutti does not";
     if (op_of(job->cell->op) < 0)
         return "NCCL has no such op";
     if (e->parts > 1 && job->cell->op != TT_OP_sum)
         return "NCCL has no complex numbers, and only sums of them are sums of pairs";
-    if (e->floats && (job->cell->op == TT_OP_max || job->cell->op == TT_OP_min))
+    if (is_float(job->cell->type) && (job->cell->op == TT_OP_max || job->cell->op == TT_OP_min))
         return "NCCL's max and min drop NaNs, which MPI's are not to lose";
     return NULL;
 }

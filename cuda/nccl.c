@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "cuda/driver.h"
 #include "cuda/inside.h"
 
 static const char library[] = "libnccl.so.2";
@@ -43,6 +44,7 @@ static void forget_newer(void)
 /* The version first: an old library is better told so than by the name of an entry point that it lacks. */
 static bool judge(const char *lacks)
 {
+    const struct tt_driver *d = tt_driver_find();
     const int oldest = TT_NCCL_OLDEST;
 
     if (nccl.GetVersion && nccl.GetVersion(&nccl.version) == ncclSuccess && nccl.version < oldest)
@@ -52,6 +54,8 @@ static bool judge(const char *lacks)
         tt_fault_set("%s has no %s: it is too old, or is none", library, lacks);
     else if (!nccl.version)
         tt_fault_set("%s does not tell its version", library);
+    else if (d && d->simulated != nccl.simulated)
+        tt_fault_set("%s and the CUDA driver are not both simulated, or both real", library);
     else
         return true;
     return false;
@@ -114,7 +118,13 @@ ncclConfig_t tt_nccl_config(bool blocking)
 {
     const int unset = NCCL_CONFIG_UNDEF_INT;
 
-    return (ncclConfig_t){.size = sizeof(ncclConfig_t), .magic = 0xcafebeef, .version = TT_NCCL_OLDEST,
-                          .blocking = blocking, .cgaClusterSize = unset, .minCTAs = unset, .maxCTAs = unset,
-                          .splitShare = unset, .later = unset};
+    return (ncclConfig_t){.size = sizeof(ncclConfig_t),
+                          .magic = 0xcafebeef,
+                          .version = TT_NCCL_OLDEST,
+                          .blocking = blocking,
+                          .cgaClusterSize = unset,
+                          .minCTAs = unset,
+                          .maxCTAs = unset,
+                          .splitShare = unset,
+                          .later = unset};
 }

@@ -18,12 +18,12 @@ struct tt_nccl {
     bool simulated;
 };
 
-/* Opens libnccl.so.2, which can take tens of milliseconds, the first time; the answer is remembered. NULL with tt_fault()
- * set, each time, where it is missing, too old or none. Thread-safe; makes no driver call. */
+/* Opens libnccl.so.2, which can take tens of milliseconds, the first time; the answer is remembered. NULL with
+ * tt_fault() set, each time, where it is missing, too old or none. Thread-safe; makes no driver call. */
 const struct tt_nccl *tt_nccl_open(void);
 
-/* 0 on success, and for what is still in progress; else -1, with tt_fault() "<what was tried>: <NCCL's words> (<its name
- * for it>): <its last error's words, where it has any>". comm may be NULL. */
+/* 0 on success, and for what is still in progress; else -1, with tt_fault() "<what was tried>: <NCCL's words> (<its
+ * name for it>): <its last error's words, where it has any>". comm may be NULL. */
 int tt_nccl_error(const struct tt_nccl *nccl, ncclComm_t comm, ncclResult_t result, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NCCL as far as Tutti speaks it, declared as cuda_abi.h has the driver, so that nccl.h need not be at hand where Tutti is
- * built; never include NVIDIA's nccl.h beside it. */
+/* NCCL as far as Tutti speaks it, declared as cuda_abi.h has the driver, so that nccl.h need not be at hand where Tutti
+ * is built; never include NVIDIA's nccl.h beside it. */
 #ifndef TT_NCCL_ABI_H
 #define TT_NCCL_ABI_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Holds every row of cuda/nccl.def against NVIDIA's nccl.h, of whatever version is at hand: rows that came later than it
- * are not asked. The work is done by the compiler: that this file compiles is the test. */
+/* Holds every row of cuda/nccl.def against NVIDIA's nccl.h, of whatever version is at hand: rows that came later than
+ * it are not asked. The work is done by the compiler: that this file compiles is the test. */
 #include <stdio.h>
 
 #if __has_include(<nccl.h>)

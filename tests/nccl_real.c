@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens NVIDIA's libnccl.so.2, which is given by path, as Tutti opens it, and makes a communicator of one rank: where there
- * is no GPU, that must fail cleanly, in words. Prints what it found; the exit status says whether that will do. Run by
- * test_nccl_real.sh. */
+/* Opens NVIDIA's libnccl.so.2, which is given by path, as Tutti opens it, and makes a communicator of one rank: where
+ * there is no GPU, that must fail cleanly, in words. Prints what it found; the exit status says whether that will do.
+ * Run by test_nccl_real.sh. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

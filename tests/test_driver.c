@@ -251,8 +251,8 @@ END_TEST
 START_TEST(memory_without_a_context_is_at_home_on_its_device)
 {
     CUcontext context = begin();
-    const struct tt_mem pooled = {TT_MEM_DEVICE, 0, NULL}, other = {TT_MEM_DEVICE, 1, NULL};
-    const struct tt_mem its = {TT_MEM_DEVICE, 0, context};
+    const struct tt_mem pooled = {TT_MEM_DEVICE, 0, NULL, 0}, other = {TT_MEM_DEVICE, 1, NULL, 0};
+    const struct tt_mem its = {TT_MEM_DEVICE, 0, context, 0};
 
     ck_assert_ptr_nonnull(tt_place_of(&pooled));
     ck_assert_ptr_eq(tt_place_of(&pooled), tt_place_of(&its));

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# NVIDIA's NCCL, where there is one on this machine: it is opened, and says its version; without a GPU its errors are clean.
-# Skipped where there is none; nothing is downloaded. TEST_NCCL says where one is, if it is anywhere else.
+# NVIDIA's NCCL, where there is one on this machine: it is opened, and says its version; without a GPU its errors are
+# clean. Skipped where there is none; nothing is downloaded. TEST_NCCL says where one is, if it is anywhere else.
 set -eu
 
 unset LD_LIBRARY_PATH # the simulated device must not be found
@@ -13,8 +13,8 @@ in_python()
     python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])' 2>/dev/null || :
 }
 
-for library in "${TEST_NCCL:-}" "${CUDA_HOME:-/usr/local/cuda}"/lib64/libnccl.so.2 "${CUDA_HOME:-/usr/local/cuda}"/lib/libnccl.so.2 \
-    /usr/lib/*-linux-gnu/libnccl.so.2 /usr/lib64/libnccl.so.2 "$(in_python)/lib/libnccl.so.2"; do
+toolkit=${CUDA_HOME:-/usr/local/cuda}
+for library in "${TEST_NCCL:-}" "$toolkit/lib64/libnccl.so.2" "$toolkit/lib/libnccl.so.2" /usr/lib/*-linux-gnu/libnccl.so.2 /usr/lib64/libnccl.so.2 "$(in_python)/lib/libnccl.so.2"; do
     [ -n "$library" ] && [ -f "$library" ] || continue
     echo "$library"
     if tests/nccl_real "$library"; then

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What libcuda.so.1 of the simulated device does for another library that puts work on it, as the stand-in for NCCL: what
- * real ones do with kernels of their own. Not for programs. */
+/* What libcuda.so.1 of the simulated device does for another library that puts work on it, as the stand-in for NCCL:
+ * what real ones do with kernels of their own. Not for programs. */
 #ifndef SIM_GUEST_H
 #define SIM_GUEST_H
 
@@ -31,8 +31,8 @@ struct simcuda_guest_memory {
 };
 bool simcuda_guest_memory(const void *at, size_t bytes, struct simcuda_guest_memory *memory);
 
-/* Work in a stream of the current context: run is called on the stream's thread, without locks, as long as it likes; once
- * *ending is set, the context is about to end, and it should return. Nonzero breaks the context. end is called
+/* Work in a stream of the current context: run is called on the stream's thread, without locks, as long as it likes;
+ * once *ending is set, the context is about to end, and it should return. Nonzero breaks the context. end is called
  * exactly once, run or not, also where this fails; it may not call the driver. Counts as a driver call and a launch. */
 CUresult simcuda_guest_submit(CUstream stream, CUresult (*run)(void *data, const bool *ending), void (*end)(void *data),
                               void *data);

@@ -14,11 +14,16 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char last[512];
 
 const struct nccl_kind_row nccl_kinds[NCCL_NKINDS] = {
-    [NCCL_ALL_REDUCE] = {"AllReduce", true, false}, [NCCL_REDUCE] = {"Reduce", true, true},
-    [NCCL_BROADCAST] = {"Broadcast", false, true},  [NCCL_ALL_GATHER] = {"AllGather", false, false},
-    [NCCL_REDUCE_SCATTER] = {"ReduceScatter", true, false}, [NCCL_ALL_TO_ALL] = {"AlltoAll", false, false},
-    [NCCL_GATHER] = {"Gather", false, true},        [NCCL_SCATTER] = {"Scatter", false, true},
-    [NCCL_SEND] = {"Send", false, false},           [NCCL_RECV] = {"Recv", false, false},
+    [NCCL_ALL_REDUCE] = {"AllReduce", true, false},
+    [NCCL_REDUCE] = {"Reduce", true, true},
+    [NCCL_BROADCAST] = {"Broadcast", false, true},
+    [NCCL_ALL_GATHER] = {"AllGather", false, false},
+    [NCCL_REDUCE_SCATTER] = {"ReduceScatter", true, false},
+    [NCCL_ALL_TO_ALL] = {"AlltoAll", false, false},
+    [NCCL_GATHER] = {"Gather", false, true},
+    [NCCL_SCATTER] = {"Scatter", false, true},
+    [NCCL_SEND] = {"Send", false, false},
+    [NCCL_RECV] = {"Recv", false, false},
 };
 
 /* ---- words ---- */

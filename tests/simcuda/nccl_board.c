@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The board of a communicator: an anonymous file that ncclGetUniqueId makes and the id names; the others reach it through
- * /proc/PID/fd, so that nothing is left behind however they end. Once all have it mapped, it is closed. Who waits sleeps on
- * a futex in it, the bell, which everybody rings who has changed something. */
+/* The board of a communicator: an anonymous file that ncclGetUniqueId makes and the id names; the others reach it
+ * through /proc/PID/fd, so that nothing is left behind however they end. Once all have it mapped, it is closed. Who
+ * waits sleeps on a futex in it, the bell, which everybody rings who has changed something. */
 #include "tests/simcuda/nccl_sim.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ static struct made {
     struct made *next;
     int fd, pid;
     uint64_t nonce;
-} *made;
+} * made;
 
 ncclResult_t nccl_board_new(ncclUniqueId *out)
 {

@@ -22,13 +22,14 @@ static _Thread_local struct group {
         ncclComm_t handle;
         CUstream stream;
         struct nccl_task task;
-    } *calls;
+    } * calls;
     size_t ncalls, room;
     ncclComm_t **making;
     size_t nmaking;
 } group;
 
-static pthread_mutex_t order_lock = PTHREAD_MUTEX_INITIALIZER; /* held from an order's number until it is in its stream */
+static pthread_mutex_t order_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* held from an order's number until it is in its stream */
 
 /* ---- checks ---- */
 
@@ -84,8 +85,8 @@ static bool in_place(const struct nccl_comm *comm, const struct nccl_card *card,
     }
 }
 
-static ncclResult_t find_memory(const struct nccl_comm *comm, const char *who, const void *at, size_t bytes, char **real,
-                                struct nccl_piece *piece)
+static ncclResult_t find_memory(const struct nccl_comm *comm, const char *who, const void *at, size_t bytes,
+                                char **real, struct nccl_piece *piece)
 {
     struct simcuda_guest_memory memory;
 
@@ -94,8 +95,8 @@ static ncclResult_t find_memory(const struct nccl_comm *comm, const char *who, c
     if (!bytes)
         return ncclSuccess;
     if (!simcuda_guest_memory(at, bytes, &memory))
-        return nccl_report(ncclInvalidArgument, "rank %d: %s: the %zu bytes at %p are not memory of a device", comm->rank,
-                           who, bytes, at);
+        return nccl_report(ncclInvalidArgument, "rank %d: %s: the %zu bytes at %p are not memory of a device",
+                           comm->rank, who, bytes, at);
     if (memory.device != comm->home.device)
         return nccl_report(ncclInvalidArgument, "rank %d: %s: memory of device %d, but the communicator is device %d's",
                            comm->rank, who, memory.device, comm->home.device);
@@ -119,7 +120,8 @@ static ncclResult_t check_memory(const struct nccl_comm *comm, struct nccl_task 
     if (result || !t->send || !t->recv || t->send + e.send <= t->recv || t->recv + e.recv <= t->send)
         return result;
     if (!in_place(comm, &t->card, t->send, t->recv))
-        return nccl_report(ncclInvalidArgument, "rank %d: %s: the buffers overlap, and not as in place", comm->rank, who);
+        return nccl_report(ncclInvalidArgument, "rank %d: %s: the buffers overlap, and not as in place", comm->rank,
+                           who);
     return ncclSuccess;
 }
 
@@ -286,8 +288,8 @@ static struct nccl_launch *collect(size_t first, uint64_t order)
         if (c->handle != handle)
             continue;
         if (c->stream != l->stream)
-            group.result = nccl_report(ncclInvalidUsage, "rank %d: two streams for one communicator in a group",
-                                       handle->rank);
+            group.result =
+                nccl_report(ncclInvalidUsage, "rank %d: two streams for one communicator in a group", handle->rank);
         c->task.card.order = order;
         tasks[l->ntasks++] = c->task;
         c->handle = NULL;

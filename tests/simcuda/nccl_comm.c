@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The life of a communicator. It is made and finalized by a thread of its own, which a blocking call waits for and a
- * nonblocking one does not. As NCCL's, making one ends when all ranks are there, or one of those that came has died; a rank
- * that never comes is waited for until ncclCommAbort. */
+ * nonblocking one does not. As NCCL's, making one ends when all ranks are there, or one of those that came has died; a
+ * rank that never comes is waited for until ncclCommAbort. */
 #include "tests/simcuda/nccl_sim.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ void nccl_drop(struct nccl_comm *comm)
     if (atomic_fetch_sub(&comm->refs, 1) > 1)
         return;
     nccl_board_forget(&comm->id);
-    nccl_readers_close(comm);
+    nccl_work_close(comm);
     nccl_board_close(comm);
     free(comm->shown);
     free(comm->taken);
@@ -143,7 +143,8 @@ static ncclResult_t take_seat(struct nccl_comm *comm)
     struct nccl_seat *seat = &b->seats[comm->rank];
     unsigned nobody = 0, is_free = SEAT_FREE;
 
-    if (!atomic_compare_exchange_strong(&b->nranks, &nobody, (unsigned)comm->nranks) && nobody != (unsigned)comm->nranks)
+    if (!atomic_compare_exchange_strong(&b->nranks, &nobody, (unsigned)comm->nranks) &&
+        nobody != (unsigned)comm->nranks)
         return nccl_report(ncclInvalidArgument, "rank %d: a communicator of %d ranks, but others make it of %u",
                            comm->rank, comm->nranks, nobody);
     if (!nccl_board_hold(comm) || atomic_load(&seat->state) != SEAT_FREE)
@@ -246,9 +247,11 @@ static ncclResult_t find_home(struct simcuda_guest_context *home, int rank)
     const CUresult error = simcuda_guest_context(home);
 
     if (error)
-        return nccl_fail(ncclUnhandledCudaError, "rank %d: no context in which to make a communicator (%u)", rank, error);
+        return nccl_fail(ncclUnhandledCudaError, "rank %d: no context in which to make a communicator (%u)", rank,
+                         error);
     if (!home->primary)
-        return nccl_report(ncclUnhandledCudaError, "rank %d: the current context is not its device's primary one", rank);
+        return nccl_report(ncclUnhandledCudaError, "rank %d: the current context is not its device's primary one",
+                           rank);
     return ncclSuccess;
 }
 
@@ -395,7 +398,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t handle)
     if (async == ncclInProgress)
         return nccl_report(ncclInvalidUsage, "rank %d: CommDestroy while the call before is in progress", handle->rank);
     if (async)
-        return nccl_report(ncclInvalidUsage, "rank %d: CommDestroy after an error: only CommAbort will do", handle->rank);
+        return nccl_report(ncclInvalidUsage, "rank %d: CommDestroy after an error: only CommAbort will do",
+                           handle->rank);
     return destroy(handle, handle->comm);
 }
 

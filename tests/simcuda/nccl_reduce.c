@@ -6,26 +6,22 @@
 #include "cuda/cells.h"
 #include "cuda/ops.h"
 
-static const struct {
-    enum tt_type type;
-} types[] = {
-#define TT_NCCL_TYPE(name, value, id, bytes, since) [value] = {TT_TYPE_##id},
+static const enum tt_type types[] = {
+#define TT_NCCL_TYPE(name, value, id, bytes, since) [value] = TT_TYPE_##id,
 #include "cuda/nccl.def"
 };
 
-static const struct {
-    enum tt_op op;
-} ops[] = {
-#define TT_NCCL_OP(name, value, id) [value] = {TT_OP_##id},
+static const enum tt_op ops[] = {
+#define TT_NCCL_OP(name, value, id) [value] = TT_OP_##id,
 #include "cuda/nccl.def"
-    [ncclAvg] = {TT_OP_sum},
+    [ncclAvg] = TT_OP_sum,
 };
 
 void nccl_reduce(const struct nccl_card *card, void *acc, const void *more, size_t n)
 {
     const void *const src[] = {acc, more};
 
-    tt_cell_find(types[card->type].type, ops[card->op].op)->host(acc, src, 2, n);
+    tt_cell_find(types[card->type], ops[card->op])->host(acc, src, 2, n);
 }
 
 #define TT_NCCL_TYPE(name, value, id, bytes, since)                                                                    \

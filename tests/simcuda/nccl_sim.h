@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stand-in for NCCL from inside. The ranks of a communicator are processes of this machine, whatever nodes they are
- * said to be on; they meet on a board, a file in memory that all of them map. What a call asks for is written there as a
- * card, so that each rank sees what the others asked for before it does anything; data are read from the files that back
- * device memory. All waiting is done on a stream's thread, or on one of the communicator's own. */
+ * said to be on; they meet on a board, a file in memory that all of them map. What a call asks for is written there as
+ * a card, so that each rank sees what the others asked for before it does anything; data are read from the files that
+ * back device memory. All waiting is done on a stream's thread, or on one of the communicator's own. */
 #ifndef SIM_NCCL_H
 #define SIM_NCCL_H
 
@@ -79,7 +79,7 @@ struct nccl_card {
 /* One call. */
 struct nccl_task {
     struct nccl_card card;
-    int peer;         /* of send and recv */
+    int peer;          /* of send and recv */
     char *send, *recv; /* where they really are; NULL: this rank has none */
     bool stuck, fails; /* injected */
     uint64_t number;   /* send and recv: which between these two */
@@ -105,6 +105,8 @@ struct nccl_channel {
     struct nccl_card card;
 };
 
+struct nccl_comm;
+
 struct nccl_board {
     uint64_t nonce;
     atomic_uint nranks; /* 0: nobody has come yet */
@@ -112,15 +114,13 @@ struct nccl_board {
     struct nccl_seat seats[];
 };
 
-struct nccl_comm; /* below */
-
 ncclResult_t nccl_board_new(ncclUniqueId *id);
 ncclResult_t nccl_board_open(struct nccl_comm *comm, const ncclUniqueId *id); /* board, file */
-void nccl_board_forget(const ncclUniqueId *id); /* nobody opens it any more */
+void nccl_board_forget(const ncclUniqueId *id);                               /* nobody opens it any more */
 void nccl_board_close(struct nccl_comm *comm);
 struct nccl_channel *nccl_channel(struct nccl_comm *comm, int from, int to);
-bool nccl_board_hold(struct nccl_comm *comm);            /* from now on the others see that this process lives */
-bool nccl_board_held(struct nccl_comm *comm, int rank);  /* does that one? */
+bool nccl_board_hold(struct nccl_comm *comm);           /* from now on the others see that this process lives */
+bool nccl_board_held(struct nccl_comm *comm, int rank); /* does that one? */
 
 /* unsigned heard = nccl_listen(b); look; nccl_sleep(b, heard): returns when somebody rang since, or after a few ms. */
 unsigned nccl_listen(struct nccl_board *board);
@@ -140,18 +140,20 @@ struct nccl_comm {
     ncclUniqueId id;
     struct nccl_board *board;
     size_t board_bytes;
-    int file;                    /* of the board, while it is being made */
-    atomic_uint async;           /* what ncclCommGetAsyncError says */
+    int file;          /* of the board, while it is being made */
+    atomic_uint async; /* what ncclCommGetAsyncError says */
     atomic_bool aborted;
-    atomic_ulong issued, done;   /* launches, which go in order whatever streams they are in */
-    pthread_t thread;            /* makes or finalizes it */
+    atomic_ulong issued, done; /* launches, which go in order whatever streams they are in */
+    pthread_t thread;          /* makes or finalizes it */
     bool threaded;
     bool used[NCCL_NKINDS];      /* the first of each kind has connections to make */
     uint64_t collectives;        /* of the launch that runs */
     uint64_t *shown, *taken;     /* per peer: sends and receives that were issued */
     struct nccl_reader *readers; /* per peer */
-    int bounce;                  /* a file for what others cannot read where it is; -1: not yet */
-    bool absent, exits;          /* injected */
+    char *scratch;               /* of the launch that runs, grown as needed */
+    size_t scratch_bytes;
+    int bounce;         /* a file for what others cannot read where it is; -1: not yet */
+    bool absent, exits; /* injected */
 };
 
 /* A handle, never freed, so that what outlives its communicator is told so. */
@@ -203,6 +205,6 @@ void nccl_average(const struct nccl_card *card, void *acc, size_t n, int nranks)
 
 bool nccl_read(struct nccl_comm *comm, int rank, const struct nccl_piece *piece, size_t at, void *dst, size_t bytes);
 struct nccl_piece nccl_bounce(struct nccl_comm *comm, const char *data, size_t bytes, uint64_t at);
-void nccl_readers_close(struct nccl_comm *comm);
+void nccl_work_close(struct nccl_comm *comm);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What NCCL's kernels do, on a stream's thread. In a collective each rank first shows its card and looks at all others'; if
- * they do not agree, NCCL would hang or compute nonsense: here the ranks say so, report it as an asynchronous error, and
- * hang until ncclCommAbort. Then each reads what it needs from the others, and none goes on before all have read. Two
- * communicators that two processes launch in different orders are a deadlock as soon as kernels have no room beside each
- * other: it is reported as well, though nothing would stop it here. */
+/* What NCCL's kernels do, on a stream's thread. In a collective each rank first shows its card and looks at all
+ * others'; if they do not agree, NCCL would hang or compute nonsense: here the ranks say so, report it as an
+ * asynchronous error, and hang until ncclCommAbort. Then each reads what it needs from the others, and none goes on
+ * before all have read. Two communicators that two processes launch in different orders are a deadlock as soon as
+ * kernels have no room beside each other: it is reported as well, though nothing would stop it here. */
 #include "tests/simcuda/nccl_sim.h"
 
 #include <fcntl.h>
@@ -59,13 +59,14 @@ static int reader(struct nccl_comm *comm, int rank, int theirs)
     return r->files[i].fd;
 }
 
-void nccl_readers_close(struct nccl_comm *comm)
+void nccl_work_close(struct nccl_comm *comm)
 {
     for (int i = 0; comm->readers && i < comm->nranks; i++)
         for (int j = 0; j < 2; j++)
             if (comm->readers[i].files[j].fd > 0)
                 close(comm->readers[i].files[j].fd);
     free(comm->readers);
+    free(comm->scratch);
     if (comm->bounce >= 0)
         close(comm->bounce);
 }
@@ -168,15 +169,39 @@ static bool in_order(struct nccl_comm *comm, uint64_t ours, int rank, uint64_t t
         return true;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < REMEMBERED; i++)
-        if (met[i].process == process && ((met[i].ours < ours && met[i].theirs > theirs) ||
-                                          (met[i].ours > ours && met[i].theirs < theirs)))
+        if (met[i].process == process &&
+            ((met[i].ours < ours && met[i].theirs > theirs) || (met[i].ours > ours && met[i].theirs < theirs)))
             good = false;
     met[next++ % REMEMBERED] = (struct met){process, ours, theirs};
     pthread_mutex_unlock(&lock);
     if (!good)
-        nccl_async(comm, nccl_report(ncclInvalidUsage, "ranks %d and %d launch on their communicators in different orders",
-                                     comm->rank, rank));
+        nccl_async(comm,
+                   nccl_report(ncclInvalidUsage, "ranks %d and %d launch on their communicators in different orders",
+                               comm->rank, rank));
     return good;
+}
+
+static const struct nccl_card *card_of(const struct nccl_comm *comm, int rank)
+{
+    return &comm->board->seats[rank].cards[comm->collectives % 2];
+}
+
+static bool step(struct nccl_comm *comm, struct nccl_task *t);
+
+/* Has a rank that is waited for here something for this one, which is past it? Then both would wait for ever. */
+static bool expects_else(struct nccl_comm *comm, int rank)
+{
+    const struct nccl_channel *c = nccl_channel(comm, rank, comm->rank);
+
+    return atomic_load(&c->shown) != atomic_load(&c->taken);
+}
+
+/* The same, seen from the other side: the peer of a task that does not end is in a collective already. */
+static bool peer_is_past(struct nccl_comm *comm, struct nccl_task *t)
+{
+    const bool past = atomic_load(&comm->board->seats[t->peer].stage) > comm->collectives * STAGES;
+
+    return past && t->card.kind >= NCCL_SEND && !t->stuck && t->state != TASK_DONE && !step(comm, t);
 }
 
 /* All have come as far. */
@@ -193,15 +218,12 @@ static bool await_stage(struct nccl_comm *comm, uint64_t stage, const bool *endi
             i++;
         else if (nccl_stopped(comm, ending))
             return false;
+        else if (expects_else(comm, i))
+            return disagree(comm, card_of(comm, comm->rank), i, &nccl_channel(comm, i, comm->rank)->card);
         else
             nccl_sleep(b, heard);
     }
     return true;
-}
-
-static const struct nccl_card *card_of(const struct nccl_comm *comm, int rank)
-{
-    return &comm->board->seats[rank].cards[comm->collectives % 2];
 }
 
 static bool agree(struct nccl_comm *comm, const struct nccl_card *mine, const bool *ending)
@@ -229,12 +251,23 @@ static bool fetch(struct nccl_comm *comm, const struct nccl_task *t, int rank, s
     return true;
 }
 
-/* Elements [first, first + n) of all, in the order of the ranks. */
+/* Room for that many bytes of a result, after a chunk of what goes into it. */
+static char *scratch(struct nccl_comm *comm, size_t bytes)
+{
+    if (comm->scratch_bytes < CHUNK + bytes) {
+        free(comm->scratch);
+        comm->scratch = malloc(CHUNK + bytes);
+        comm->scratch_bytes = comm->scratch ? CHUNK + bytes : 0;
+    }
+    return comm->scratch ? comm->scratch + CHUNK : NULL;
+}
+
+/* Elements [first, first + n) of all, in the order of the ranks; to scratch. */
 static bool reduce(struct nccl_comm *comm, const struct nccl_task *t, size_t first, size_t n, char *out)
 {
     const size_t size = nccl_type_size(t->card.type), most = CHUNK / size;
-    char *more = malloc(CHUNK);
-    bool good = more;
+    char *more = comm->scratch;
+    bool good = true;
 
     for (size_t at = 0; at < n && good; at += most) {
         const size_t m = n - at < most ? n - at : most;
@@ -246,7 +279,6 @@ static bool reduce(struct nccl_comm *comm, const struct nccl_task *t, size_t fir
         }
         nccl_average(&t->card, out + at * size, m, comm->nranks);
     }
-    free(more);
     return good;
 }
 
@@ -254,13 +286,12 @@ static bool reduce(struct nccl_comm *comm, const struct nccl_task *t, size_t fir
 static bool reduce_to_recv(struct nccl_comm *comm, const struct nccl_task *t, size_t first, const bool *ending)
 {
     const size_t bytes = t->card.count * nccl_type_size(t->card.type);
-    char *out = t->recv ? malloc(bytes) : NULL;
+    char *out = t->recv ? scratch(comm, bytes) : NULL;
     bool good = !t->recv || (out && reduce(comm, t, first, t->card.count, out));
 
     good = good && await_stage(comm, comm->collectives * STAGES + 2, ending);
     if (good && out)
         memcpy(t->recv, out, bytes);
-    free(out);
     return good;
 }
 
@@ -272,8 +303,8 @@ static bool others_can_read_results(const struct nccl_comm *comm)
     return true;
 }
 
-/* Each rank reduces its share, then reads the others' from where they have put it: so that the work of p ranks is that of
- * two, not p. */
+/* Each rank reduces its share, then reads the others' from where they have put it: so that the work of p ranks is that
+ * of two, not p. */
 static bool all_reduce(struct nccl_comm *comm, const struct nccl_task *t, const bool *ending)
 {
     const size_t size = nccl_type_size(t->card.type), p = (size_t)comm->nranks;
@@ -285,11 +316,10 @@ static bool all_reduce(struct nccl_comm *comm, const struct nccl_task *t, const 
         return reduce_to_recv(comm, t, 0, ending);
     const size_t mine = share * (size_t)comm->rank < t->card.count ? share * (size_t)comm->rank : t->card.count;
     const size_t n = t->card.count - mine < share ? t->card.count - mine : share;
-    out = malloc(share * size);
+    out = scratch(comm, share * size);
     good = out && reduce(comm, t, mine, n, out) && await_stage(comm, comm->collectives * STAGES + 2, ending);
     if (good)
         memcpy(t->recv + mine * size, out, n * size);
-    free(out);
     good = good && await_stage(comm, comm->collectives * STAGES + 3, ending);
     for (size_t i = 0; i < p && good; i++) {
         const size_t at = share * i < t->card.count ? share * i : t->card.count;
@@ -370,7 +400,8 @@ static bool step_send(struct nccl_comm *comm, struct nccl_task *t)
         return false;
     t->state = TASK_DONE;
     if (atomic_load(&c->refused))
-        nccl_async(comm, nccl_report(ncclInvalidUsage, "rank %d: rank %d's Recv is not as the Send", comm->rank, t->peer));
+        nccl_async(comm,
+                   nccl_report(ncclInvalidUsage, "rank %d: rank %d's Recv is not as the Send", comm->rank, t->peer));
     return true;
 }
 
@@ -410,6 +441,18 @@ static bool has_failed(struct nccl_comm *comm)
     return async != ncclSuccess && async != ncclInProgress;
 }
 
+static bool find_mismatch(struct nccl_launch *l)
+{
+    struct nccl_comm *comm = l->comm;
+
+    for (size_t i = 0; i < l->ntasks; i++)
+        if (peer_is_past(comm, &l->tasks[i])) {
+            disagree(comm, &l->tasks[i].card, l->tasks[i].peer, card_of(comm, l->tasks[i].peer));
+            return true;
+        }
+    return false;
+}
+
 static bool between(struct nccl_launch *l, const bool *ending)
 {
     struct nccl_comm *comm = l->comm;
@@ -428,7 +471,7 @@ static bool between(struct nccl_launch *l, const bool *ending)
             nccl_ring(comm->board);
         else if (nccl_stopped(comm, ending))
             return false;
-        else if (!all)
+        else if (!all && !find_mismatch(l))
             nccl_sleep(comm->board, heard);
     }
     return !has_failed(comm) || hang(comm, ending);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a test may ask of the stand-in for NCCL, the simulated device's libnccl.so.2; a program that is not linked with it
- * finds these functions with dlsym. It is told what to do wrong by simcuda_inject and TUTTI_SIM_FAULT. */
+/* What a test may ask of the stand-in for NCCL, the simulated device's libnccl.so.2; a program that is not linked with
+ * it finds these functions with dlsym. It is told what to do wrong by simcuda_inject and TUTTI_SIM_FAULT. */
 #ifndef SIMNCCL_H
 #define SIMNCCL_H
 
