@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which NCCL communicators a process keeps, shares and gives up, and how they go: over an NCCL and places of this file's
- * own, which note what is done to them. */
+/* Which NCCL communicators a process keeps, shares and gives up, and how they go: over an NCCL and places of this
+ * file's own, which note what is done to them. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
