@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a communicator has of NCCL: which group it uses, and whether it may use any. A failure is known at once to who met
- * it, and to those whom it told; what all ranks share of it comes from the next vote, in which they say that they cannot.
- * Until then a rank that knows answers a call with an error, and one that does not yet know learns it in the call. */
+/* What a communicator has of NCCL: which group it uses, and whether it may use any. A failure is known at once to who
+ * met it, and to those whom it told; what all ranks share of it comes from the next vote, in which they say that they
+ * cannot. Until then a rank that knows answers a call with an error, and one that does not yet know learns it in the
+ * call. */
 #include "coll/nccl_comm.h"
 
 #include <stdio.h>

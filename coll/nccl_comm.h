@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The life of NCCL communicators: one for a group of ranks, shared by all MPI communicators with these ranks in this order,
- * made by all of them together when a vote asks for it, gone with the last of them. None where MPI may be called by several
- * threads at once (then nothing here has need of locks), or across several MPI_COMM_WORLDs.
+/* The life of NCCL communicators: one for a group of ranks, shared by all MPI communicators with these ranks in this
+ * order, made by all of them together when a vote asks for it, gone with the last of them. None where MPI may be called
+ * by several threads at once (then nothing here has need of locks), or across several MPI_COMM_WORLDs.
  *
- * Nobody is left waiting: whoever fails tells the others (nccl_notice.h), all that waits has a deadline, TUTTI_NCCL_TIMEOUT,
- * and a failure is an error or a fall-back on all ranks. */
+ * Nobody is left waiting: whoever fails tells the others (nccl_notice.h), all that waits has a deadline,
+ * TUTTI_NCCL_TIMEOUT, and a failure is an error or a fall-back on all ranks. */
 #ifndef TT_NCCL_COMM_H
 #define TT_NCCL_COMM_H
 
@@ -18,14 +18,14 @@ enum {
     TT_NCCL_HAVE = 1 << 1 /* the NCCL communicator is alive here */
 };
 
-/* *generation, if that is not NULL, tells apart the communicators that there have been: of all ranks the same where they
- * have the same one. No driver call where there is one. */
+/* *generation, if that is not NULL, tells apart the communicators that there have been: of all ranks the same where
+ * they have the same one. No driver call where there is one. */
 unsigned tt_nccl_standing(struct tt_comm *c, uint32_t *generation);
 
-/* Makes it. Collective, once all have said that they can and not all that they have: polls, all that is under way moving
- * on meanwhile. 0 on all ranks; or TT_NCCL_NOT_MADE on all, which then go on without (tt_nccl_why_not tells why, unless it
- * is worth another try later); or -1 with tt_fault() set: no word of the others came in time, and nothing that needs them
- * can be expected to end. */
+/* Makes it. Collective, once all have said that they can and not all that they have: polls, all that is under way
+ * moving on meanwhile. 0 on all ranks; or TT_NCCL_NOT_MADE on all, which then go on without (tt_nccl_why_not tells why,
+ * unless it is worth another try later); or -1 with tt_fault() set: no word of the others came in time, and nothing
+ * that needs them can be expected to end. */
 enum { TT_NCCL_NOT_MADE = 1 };
 int tt_nccl_make(struct tt_comm *c);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An NCCL communicator that is in order is finalized, which NCCL does aside, and destroyed when that is done; one that has
- * failed, or does not get through with that in time, is aborted. One whose context is gone is forgotten as it is: all that
- * it had on the GPU went with the context, and NCCL could only stumble. Those that are leaving are looked at whenever
- * another is made or dropped; no thread and no progress of other calls is needed for it. */
+/* An NCCL communicator that is in order is finalized, which NCCL does aside, and destroyed when that is done; one that
+ * has failed, or does not get through with that in time, is aborted. One whose context is gone is forgotten as it is:
+ * all that it had on the GPU went with the context, and NCCL could only stumble. Those that are leaving are looked at
+ * whenever another is made or dropped; no thread and no progress of other calls is needed for it. */
 #include "coll/nccl_group.h"
 
 #include <sched.h>

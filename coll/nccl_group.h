@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NCCL communicators of this process, one for each group of ranks: who uses them, which of them have to go when there are
- * too many, and how they go. Nothing here speaks to other ranks, nor blocks. */
+/* NCCL communicators of this process, one for each group of ranks: who uses them, which of them have to go when there
+ * are too many, and how they go. Nothing here speaks to other ranks, nor blocks. */
 #ifndef TT_NCCL_GROUP_H
 #define TT_NCCL_GROUP_H
 
@@ -24,15 +24,15 @@ struct tt_nccl_group {
     bool away;              /* one of them has gone on without waiting for this rank */
     char why[256];
     int rank, size;
-    int *members;           /* ranks of MPI_COMM_WORLD */
+    int *members;                  /* ranks of MPI_COMM_WORLD */
     struct tt_nccl_notice *notice; /* to be told, if need be: there must be memory for it then */
 
     /* nccl_group.c's */
     struct tt_nccl_group *next;
-    int users, keepers;     /* communicators; of these, those whose calls go without a vote */
-    unsigned long used;     /* the greater, the later */
-    bool leaving;           /* it is being finalized, and nobody's */
-    double deadline;        /* until then */
+    int users, keepers; /* communicators; of these, those whose calls go without a vote */
+    unsigned long used; /* the greater, the later */
+    bool leaving;       /* it is being finalized, and nobody's */
+    double deadline;    /* until then */
 };
 
 /* One for these members, with nothing in it, and unknown; it takes them over. NULL, and they are not, if there is no
@@ -51,8 +51,8 @@ struct tt_nccl_group *tt_nccl_group_find(const int *members, int size, const str
 /* The one that this leader has given this number; or NULL. */
 struct tt_nccl_group *tt_nccl_group_numbered(int leader, uint32_t generation);
 
-/* Is it made, not failed, and its context as it was? No driver call, as long as nobody has come upon a later life of its
- * context. */
+/* Is it made, not failed, and its context as it was? No driver call, as long as nobody has come upon a later life of
+ * its context. */
 bool tt_nccl_group_lives(const struct tt_nccl_group *g);
 
 /* A communicator uses it; is using it now; uses it no more: with its last user it goes. */
@@ -63,8 +63,8 @@ void tt_nccl_group_drop(struct tt_nccl_group *g);
 /* Ends NCCL's part of one that has failed, at once. */
 void tt_nccl_group_abort(struct tt_nccl_group *g);
 
-/* Is there room for one more, or can one be given up for it? And gives that one up: the one that was used longest ago of
- * those that nobody keeps. */
+/* Is there room for one more, or can one be given up for it? And gives that one up: the one that was used longest ago
+ * of those that nobody keeps. */
 bool tt_nccl_group_has_room(void);
 void tt_nccl_group_make_room(void);
 

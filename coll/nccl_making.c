@@ -3,14 +3,14 @@
  *   cards   an allgather of what each rank has: its GPU's UUID, its NCCL's version, and whether anything is amiss. All
  *           judge these alike: ranks that share a GPU are found here, where inside of NCCL they would hang or fail late
  *   id      rank 0's unique id, and its number for the group, or why it has none
- *   init    NCCL's own: no message of ours is under way while a rank is in it, and each polls it. Who fails tells the others
- *           at once, who else would wait for it until they are late
- *   verdict an allreduce, which comes in any case: has every rank succeeded? If not, all abort theirs
+ *   init    NCCL's own: no message of ours is under way while a rank is in it, and each polls it. Who fails tells the
+ * others at once, who else would wait for it until they are late verdict an allreduce, which comes in any case: has
+ * every rank succeeded? If not, all abort theirs
  *
- * Init may take three quarters of TUTTI_NCCL_TIMEOUT; what is left is for ranks that began later to say that they were late.
- * If the verdict, or anything before, is not there when all of it is over, a rank is gone, or as good as that: this one
- * tells that it goes too, and leaves with an error. So that the collective operations on the communicator stay in step, it
- * begins all that are due before it leaves. */
+ * Init may take three quarters of TUTTI_NCCL_TIMEOUT; what is left is for ranks that began later to say that they were
+ * late. If the verdict, or anything before, is not there when all of it is over, a rank is gone, or as good as that:
+ * this one tells that it goes too, and leaves with an error. So that the collective operations on the communicator stay
+ * in step, it begins all that are due before it leaves. */
 #include "coll/nccl_making.h"
 
 #include <stdarg.h>
@@ -56,10 +56,10 @@ struct tt_nccl_making {
     struct card card;
     struct opening opening;
     int verdict, worst; /* this rank's, and of all */
-    char why[256];       /* why not: of cards and id, alike on all ranks; of init, this rank's */
-    bool entered;        /* the place */
-    bool known;          /* the group, to others */
-    bool late, again;    /* no verdict in time; another try may be worth it */
+    char why[256];      /* why not: of cards and id, alike on all ranks; of init, this rank's */
+    bool entered;       /* the place */
+    bool known;         /* the group, to others */
+    bool late, again;   /* no verdict in time; another try may be worth it */
     struct card cards[];
 };
 
@@ -345,8 +345,8 @@ static bool is_over(void *making)
 
 /* ---- the end ---- */
 
-/* What is due on the communicator is begun, so that what follows there is not taken for it. Whoever waits for this rank's
- * verdict gets it by that; whoever has it already, by a notice. */
+/* What is due on the communicator is begun, so that what follows there is not taken for it. Whoever waits for this
+ * rank's verdict gets it by that; whoever has it already, by a notice. */
 static void go_away(struct tt_nccl_making *m)
 {
     m->why[0] = '\0';

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A notice is one small message to each other member of the group, on the private communicator of MPI_COMM_WORLD, where one
- * receive for whoever may send is always posted: it needs no communicator of its own, and outlives the user's. It names the
- * group by its first member and by that one's number for it, so one that comes late is known as such. Who learns of a
- * failure by a notice does not tell it again. Nobody waits for a notice to leave: what is in it stays until MPI is
- * finalized, a few hundred bytes for each failure. */
+/* A notice is one small message to each other member of the group, on the private communicator of MPI_COMM_WORLD, where
+ * one receive for whoever may send is always posted: it needs no communicator of its own, and outlives the user's. It
+ * names the group by its first member and by that one's number for it, so one that comes late is known as such. Who
+ * learns of a failure by a notice does not tell it again. Nobody waits for a notice to leave: what is in it stays until
+ * MPI is finalized, a few hundred bytes for each failure. */
 #include "coll/nccl_notice.h"
 
 #include <stdio.h>
@@ -14,8 +14,8 @@
 static struct tt_nccl_notice *sent; /* all that ever was */
 static struct tt_nccl_notice incoming;
 static MPI_Request receiving = MPI_REQUEST_NULL;
-static struct tt_comm *host;  /* MPI_COMM_WORLD's state, once it has been asked for */
-static bool over;             /* MPI is being finalized */
+static struct tt_comm *host; /* MPI_COMM_WORLD's state, once it has been asked for */
+static bool over;            /* MPI is being finalized */
 
 static const struct tt_comm *world(void)
 {
@@ -55,8 +55,8 @@ static void send(const struct tt_nccl_group *g, const struct tt_nccl_notice *n)
     MPI_Request request;
 
     for (int r = 0; r < g->size; r++)
-        if (r != g->rank && PMPI_Isend(n, sizeof *n, MPI_BYTE, g->members[r], tag(), world()->wire_comm, &request) ==
-                                MPI_SUCCESS)
+        if (r != g->rank &&
+            PMPI_Isend(n, sizeof *n, MPI_BYTE, g->members[r], tag(), world()->wire_comm, &request) == MPI_SUCCESS)
             PMPI_Request_free(&request);
 }
 

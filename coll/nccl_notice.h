@@ -11,8 +11,8 @@ bool tt_nccl_notice_serves(void);
 /* From now on what others tell is heard. */
 void tt_nccl_notice_open(void);
 
-/* Tells the others of g why it has failed here, unless they know. away: this rank waits for them no more, nor should they
- * for it. */
+/* Tells the others of g why it has failed here, unless they know. away: this rank waits for them no more, nor should
+ * they for it. */
 void tt_nccl_notice_tell(struct tt_nccl_group *g, const char *why, bool away);
 
 /* Takes in what others have told: marks groups as failed. */

@@ -591,7 +591,8 @@ bool tt_place_suits(const struct tt_place *place, const struct tt_nccl *nccl)
     unsigned flags;
     int active = 0;
 
-    if (nccl->simulated != d->simulated || d->cuDevicePrimaryCtxGetState(p->device, &flags, &active) != CUDA_SUCCESS || !active ||
+    if (nccl->simulated != d->simulated ||
+        d->cuDevicePrimaryCtxGetState(p->device, &flags, &active) != CUDA_SUCCESS || !active ||
         d->cuDevicePrimaryCtxRetain(&primary, p->device) != CUDA_SUCCESS)
         return false;
     d->cuDevicePrimaryCtxRelease(p->device);

@@ -55,7 +55,7 @@ static const struct {
     {"allreduce -> ring tree", {"r.txt:1: tree is one column too many: a rule ends with its algorithm"}},
     {"allreduce ring",
      {"r.txt:1: ring is not a condition", "there are bytes, ranks, nodes, ranks_per_node, commutes, "
-                                          "level, -> and an algorithm"}},
+                                          "level, memory, -> and an algorithm"}},
     {"allreduce byts 8 -> ring", {"r.txt:1: byts is not a condition (did you mean bytes?)"}},
     {"allreduce memory host -> ring", {"r.txt:1: memory host: it may be device"}},
     {"barrier memory device -> dissemination", {"r.txt:1: no condition on memory: barrier has no buffer"}},

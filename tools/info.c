@@ -7,6 +7,7 @@
 #include "config.h"
 #include "coll/config.h"
 #include "cuda/dev.h"
+#include "cuda/nccl.h"
 #include "tools/paths.h"
 #include "tools/tools.h"
 
@@ -38,6 +39,18 @@ static void print_driver(void)
         printf("CUDA driver  %d.%d%s, %d device%s%s%s\n", d.version / 1000, d.version % 1000 / 10,
                d.simulated ? ", simulated" : "", d.devices, d.devices == 1 ? "" : "s", d.devices ? ", the first: " : "",
                d.devices ? d.first : "");
+}
+
+/* Loads it, if it is there. */
+static void print_nccl(void)
+{
+    const struct tt_nccl *n = tt_nccl_open();
+
+    if (n)
+        printf("NCCL         %d.%d.%d%s\n", n->version / 10000, n->version / 100 % 100, n->version % 100,
+               n->simulated ? ", simulated" : "");
+    else
+        printf("NCCL         not used (%s)\n", tt_fault());
 }
 
 static void print_gpus(void)
@@ -104,6 +117,7 @@ int tool_info(int argc, char **argv)
     printf("GPU kernels  %s\n", TT_HAVE_KERNELS ? "built in" : "not built: no nvcc when this was configured, so reductions "
                                                              "of GPU memory go through the host");
     print_driver();
+    print_nccl();
     print_files();
     print_algorithms();
     print_variables();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The life of NCCL communicators, by the stand-in of the simulated device: nccl_life PART. Whatever goes wrong, every rank
- * comes back from every call, within TUTTI_NCCL_TIMEOUT where it waits for others; with the right result or an error, and
- * later calls work without NCCL. Parts that break something are launches of their own, and those in which one rank finds
- * another libnccl than the others arrange that before anything looks for it. */
+/* The life of NCCL communicators, by the stand-in of the simulated device: nccl_life PART. Whatever goes wrong, every
+ * rank comes back from every call, within TUTTI_NCCL_TIMEOUT where it waits for others; with the right result or an
+ * error, and later calls work without NCCL. Parts that break something are launches of their own, and those in which
+ * one rank finds another libnccl than the others arrange that before anything looks for it. */
 #include <dlfcn.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -434,13 +434,15 @@ static const struct part {
     void (*run)(void);
     const char *odd; /* TUTTI_SIM_NCCL_VERSION on rank ODD */
 } parts[] = {
-    {"share", run_share, NULL},     {"loop", run_loop, NULL},       {"cap", run_cap, NULL},
-    {"keep", run_keep, NULL},       {"progress", run_progress, NULL}, {"without", run_without, NULL},
-    {"old", run_without, "21701"},  {"other", run_without, "22703"}, {"none", run_without, "none"},
-    {"shared-gpu", run_shared_gpu, NULL},
-    {"init", run_init, NULL},       {"absent", run_absent, NULL},   {"late", run_late, NULL},
-    {"exit", run_exit, NULL},       {"async", run_async, NULL},     {"late-notice", run_late_notice, NULL},
-    {"lost", run_lost, NULL},       {"gone", run_gone, NULL},
+    {"share", run_share, NULL},       {"loop", run_loop, NULL},
+    {"cap", run_cap, NULL},           {"keep", run_keep, NULL},
+    {"progress", run_progress, NULL}, {"without", run_without, NULL},
+    {"old", run_without, "21701"},    {"other", run_without, "22703"},
+    {"none", run_without, "none"},    {"shared-gpu", run_shared_gpu, NULL},
+    {"init", run_init, NULL},         {"absent", run_absent, NULL},
+    {"late", run_late, NULL},         {"exit", run_exit, NULL},
+    {"async", run_async, NULL},       {"late-notice", run_late_notice, NULL},
+    {"lost", run_lost, NULL},         {"gone", run_gone, NULL},
 };
 enum { NPARTS = sizeof parts / sizeof *parts };
 

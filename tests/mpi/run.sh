@@ -156,6 +156,48 @@ run_nccl()
     done
     TUTTI_SIM_GPUS=2
 }
+# what the stand-in for NCCL was misused in, also after MPI_Finalize
+life()
+{
+    passes "$1" "" nccl_life "$2"
+    if grep 'simulated NCCL:' "$output"; then fail "nccl_life $2"; fi
+}
+run_nccl_life()
+{
+    TUTTI_SIM_GPUS=4
+    for part in share loop progress old other none lost gone; do
+        life 4 $part
+    done
+    export TUTTI_NCCL_TIMEOUT=4
+    for part in init absent late async late-notice; do
+        life 4 $part
+    done
+    # a rank that ends without MPI_Finalize is taken by most for the end of all
+    if [ -z "$oversubscribe" ]; then
+        oversubscribe=-disable-auto-cleanup
+        launch 4 "" nccl_life exit
+        oversubscribe=
+        for rank in 0 2 3; do
+            says "rank $rank got an error in time"
+            says "rank $rank then got an error"
+        done
+    fi
+    unset TUTTI_NCCL_TIMEOUT
+    export TUTTI_NCCL_COMMS=2
+    life 4 cap
+    export TUTTI_UNIFORM=1
+    life 4 keep
+    unset TUTTI_NCCL_COMMS TUTTI_UNIFORM
+    # ranks share GPUs: only the newest NCCL may let them, if it is told to
+    TUTTI_SIM_GPUS=2
+    life 4 without
+    [ "$(grep -c 'ranks 0 and 2 share a GPU' "$output")" -eq 1 ] || fail "expected to be told once that ranks share a GPU"
+    export TUTTI_SIM_NCCL_VERSION=23004
+    life 4 without
+    export NCCL_MULTI_RANK_GPU_ENABLE=1
+    life 4 shared-gpu
+    unset TUTTI_SIM_NCCL_VERSION NCCL_MULTI_RANK_GPU_ENABLE
+}
 run_reproducible()
 {
     passes 7 "" reproducible
@@ -614,7 +656,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings tune topology nocuda ends fortran errors faults costs decisions nccl reproducible user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings tune topology nocuda ends fortran errors faults costs decisions nccl nccl_life reproducible user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours bench collectives}; do
     "run_$name"
 done
