@@ -30,6 +30,15 @@ TT_PUBLIC const char *tutti_algorithm(const char *collective, int i)
     return NULL;
 }
 
+/* A setting that is set too late would be ignored in silence. */
+static bool is_too_late(const char *name)
+{
+    int begun = 0;
+
+    PMPI_Initialized(&begun);
+    return begun && tt_config_is_for_start(name);
+}
+
 /* The environment is where settings live, so one set here is inherited like the others. */
 static int put(const char *name, const char *value)
 {
@@ -44,6 +53,9 @@ TT_PUBLIC int tutti_set(const char *name, const char *value)
 
     if (!tt_config_known(name)) {
         tt_log(TT_ERROR, "tutti_set: there is no %s: see `tutti info` for the names", name);
+        error = MPI_ERR_ARG;
+    } else if (is_too_late(name)) {
+        tt_log(TT_ERROR, "tutti_set: %s is read in MPI_Init alone: set it before, in the environment", name);
         error = MPI_ERR_ARG;
     } else if (put(name, value) || tt_config_load(why, sizeof why)) {
         tt_log(TT_ERROR, "tutti_set: %s", why);

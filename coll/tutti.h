@@ -25,8 +25,8 @@ int tutti_type(enum tutti_format format, MPI_Datatype *type);
 
 /* Sets a TUTTI_ variable while the program runs, as if the environment had had it at MPI_Init:
  * tutti_set("TUTTI_ALLREDUCE", "ring"); a NULL value is the default again. Every rank must do the same, between
- * collectives. Returns MPI_SUCCESS, or MPI_ERR_ARG for an unknown name or value, having said so on standard error and
- * changed nothing. */
+ * collectives. Returns MPI_SUCCESS; or MPI_ERR_ARG for an unknown name or value, or a variable that is read in MPI_Init
+ * alone (TUTTI_TOPO, TUTTI_PROFILE, TUTTI_PROGRESS), having said so on standard error and changed nothing. */
 int tutti_set(const char *name, const char *value);
 
 /* The name of the i-th algorithm that serves a collective ("allreduce"), in the order of `tutti info`; NULL when there

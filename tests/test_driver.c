@@ -12,6 +12,7 @@
 #include "cuda/dev.h"
 #include "cuda/inside.h"
 #include "cuda/movers.h"
+#include "cuda/nccl.h"
 #include "tests/simcuda/simcuda.h"
 
 enum { QUEUE = TT_WITHIN, N = 1000 };
@@ -302,6 +303,32 @@ START_TEST(a_reset_context_is_another_place)
 END_TEST
 
 /* Pinning fails: the memory is there, and copies through it are right. */
+START_TEST(nccl_works_in_primary_contexts_alone)
+{
+    const struct tt_nccl simulated = {.simulated = true}, real = {.simulated = false};
+    CUcontext own, primary = begin();
+    struct tt_place *place = tt_place_here(), *other;
+
+    ck_assert(tt_place_suits(place, &simulated));
+    ck_assert(!tt_place_suits(place, &real));
+    OK(cu.cuCtxCreate(&own, 0, 0));
+    other = tt_place_here();
+    ck_assert_ptr_ne(other, place);
+    ck_assert(!tt_place_suits(other, &simulated) && tt_place_suits(place, &simulated));
+    OK(cu.cuCtxDestroy(own));
+    ck_assert(tt_place_lives(place) && !tt_place_lives(other));
+    OK(cu.cuCtxSetCurrent(primary));
+    OK(cu.cuDevicePrimaryCtxReset(0));
+    ck_assert(!tt_place_lives(place) && !tt_place_suits(place, &simulated));
+    OK(cu.cuDevicePrimaryCtxRetain(&primary, 0));
+    ck_assert(!tt_place_lives(place));
+    OK(cu.cuCtxSetCurrent(primary));
+    ck_assert_ptr_ne(tt_place_here(), place);
+    ck_assert(tt_place_is_stale(place) && tt_place_lives(tt_place_here()));
+    tt_places_close();
+}
+END_TEST
+
 START_TEST(memory_that_cannot_be_pinned_serves_as_well)
 {
     struct tt_place *place = enter_place();
@@ -805,6 +832,7 @@ static TCase *everything(void)
     tcase_add_test(all, memory_without_a_context_is_at_home_on_its_device);
     tcase_add_test(all, a_context_that_is_gone_is_no_error_at_close);
     tcase_add_test(all, a_reset_context_is_another_place);
+    tcase_add_test(all, nccl_works_in_primary_contexts_alone);
     tcase_add_test(all, memory_that_cannot_be_pinned_serves_as_well);
     tcase_add_test(all, close_gives_everything_back);
     tcase_add_test(all, scratch_given_back_is_taken_again_without_a_driver_call);

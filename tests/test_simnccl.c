@@ -436,6 +436,42 @@ START_TEST(grouped_sends_and_receives)
 }
 END_TEST
 
+/* Collectives, and groups in which each sends to some, in any order, all given to the stream at once: nothing is taken
+ * for a mismatch that is none. */
+static void mixed(void)
+{
+    unsigned state = 12345; /* the same on all ranks */
+
+    begin();
+    memset(real(from), 1, 4000);
+    for (int turn = 0; turn < 400; turn++) {
+        state = state * 1103515245 + 12345;
+        if (state >> 30 == 0)
+            OK(ncclBroadcast((void *)from, (void *)from, 100, ncclUint8, (int)(state >> 20) % nranks, comm, stream));
+        if (state >> 30 == 1)
+            OK(ncclAllReduce((void *)to, (void *)to, 7, ncclInt32, ncclMax, comm, stream));
+        OK(ncclGroupStart());
+        for (int r = 0; r < nranks; r++) {
+            if (state >> (r * 4 + rank) & 1)
+                OK(ncclSend((void *)from, 10 + (size_t)r, ncclUint8, r, comm, stream));
+            if (state >> (rank * 4 + r) & 1)
+                OK(ncclRecv((void *)(to + 100 * (size_t)r), 10 + (size_t)rank, ncclUint8, r, comm, stream));
+        }
+        if (state >> 29 & 1)
+            OK(ncclAllReduce((void *)to, (void *)to, 9, ncclInt32, ncclMax, comm, stream));
+        OK(ncclGroupEnd());
+    }
+    OK(cuStreamSynchronize(stream));
+    GIVES(async(comm), ncclSuccess);
+    end();
+}
+
+START_TEST(collectives_among_groups)
+{
+    ALL_WELL(RANKS, mixed);
+}
+END_TEST
+
 /* Managed memory, which others cannot map, serves as well. */
 static void managed(void)
 {
@@ -967,24 +1003,12 @@ int main(void)
     Suite *suite = suite_create("simulated NCCL");
     SRunner *runner = srunner_create(suite);
     int failed;
-    const TTest *const tests[] = {all_types_and_ops,
-                                  data_movers,
-                                  grouped_sends_and_receives,
-                                  managed_memory,
-                                  work_of_a_stream,
-                                  streams_of_one_communicator,
-                                  nothing_blocks,
-                                  one_after_the_other,
-                                  mismatches,
-                                  orders_of_communicators,
-                                  misuse,
-                                  gpus_of_ranks,
-                                  a_gpu_shared_by_ranks,
-                                  injected_faults,
-                                  opened,
-                                  opened_as_an_older_one,
-                                  too_old,
-                                  of_no_use};
+    const TTest *const tests[] = {
+        all_types_and_ops, data_movers, grouped_sends_and_receives, collectives_among_groups, managed_memory,
+        work_of_a_stream, streams_of_one_communicator, nothing_blocks, one_after_the_other, mismatches,
+        orders_of_communicators, misuse, gpus_of_ranks, a_gpu_shared_by_ranks, injected_faults, opened,
+        opened_as_an_older_one, too_old, of_no_use,
+    };
 
     setenv("TUTTI_SIM_GPUS", "4", 1);
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {

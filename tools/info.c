@@ -7,6 +7,7 @@
 #include "config.h"
 #include "coll/config.h"
 #include "cuda/dev.h"
+#include "cuda/nccl.h"
 #include "tools/paths.h"
 #include "tools/tools.h"
 
@@ -40,6 +41,18 @@ static void print_driver(void)
                d.devices ? d.first : "");
 }
 
+/* Loads it, if it is there. */
+static void print_nccl(void)
+{
+    const struct tt_nccl *n = tt_nccl_open();
+
+    if (n)
+        printf("NCCL         %d.%d.%d%s\n", n->version / 10000, n->version / 100 % 100, n->version % 100,
+               n->simulated ? ", simulated" : "");
+    else
+        printf("NCCL         not used (%s)\n", tt_fault());
+}
+
 static void print_gpus(void)
 {
     const struct tt_driver_info d = tt_driver_look();
@@ -52,7 +65,7 @@ static void print_files(void)
     char path[TOOL_PATH_MAX];
 
     printf("library      %s\n", tool_library_path(path, sizeof path) ? path : "not found beside this command");
-    printf("tutti-mpi    %s\n", tool_mpi_program_path(path, sizeof path) ? path : "not found, so topo needs a file");
+    printf("tutti-mpi    %s\n", tool_mpi_program_path("tutti-mpi", path, sizeof path) ? path : "not found, so topo needs a file");
     printf("simulator    %s\n", tool_simulator_path(path, sizeof path) ? path : "not found, so --sim-gpus cannot work");
 }
 
@@ -77,7 +90,7 @@ static void print_variable(const char *name, const char *def, const char *values
 static void print_variables(void)
 {
     puts("\nvariables");
-#define TT_CONFIG(id, name, def, values, shared, help) print_variable(name, def, values, help);
+#define TT_CONFIG(id, name, def, values, traits, help) print_variable(name, def, values, help);
 #include "coll/config.def"
 #undef TT_CONFIG
     puts("  TUTTI_<COLL>    the algorithm of a collective, in capitals: TUTTI_ALLREDUCE=ring (default: chosen by size)");
@@ -104,6 +117,7 @@ int tool_info(int argc, char **argv)
     printf("GPU kernels  %s\n", TT_HAVE_KERNELS ? "built in" : "not built: no nvcc when this was configured, so reductions "
                                                              "of GPU memory go through the host");
     print_driver();
+    print_nccl();
     print_files();
     print_algorithms();
     print_variables();
