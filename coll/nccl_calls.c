@@ -1,76 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A row per family of collectives says how NCCL does it: by the call of that name where there is one, else by sends and
  * receives in a group. What only moves goes as bytes, since ranks may have different datatypes of equal length. Ends of
- * messages without bytes are left out on both sides, and so are calls in which nothing moves anywhere.
- *
- * Reductions are served where NCCL means the same by them as MPI does on every other path: not the maximum of floating
- * point, since it drops a NaN that Tutti keeps; nor sums of 8-bit floats, which it lets overflow otherwise. */
+ * messages without bytes are left out on both sides, and so are calls in which nothing moves anywhere. */
 #include "coll/nccl_calls.h"
 
 #include <string.h>
 
-/* ---- types and ops ---- */
-
-/* A type as so many of NCCL's. A complex number is two real ones, as far as sums go. */
-struct element {
-    ncclDataType_t type;
-    int parts;
-};
-
-static const struct element *element_of(const struct tt_job *job)
-{
-    static const struct element elements[TT_NTYPES] = {
-#define TT_NCCL_TYPE(name, value, id, bytes, since) [TT_TYPE_##id] = {name, 1},
-#include "cuda/nccl.def"
-        [TT_TYPE_c32] = {ncclFloat32, 2},
-        [TT_TYPE_c64] = {ncclFloat64, 2},
-    };
-    const struct element *e = &elements[job->cell->type];
-
-    return e->parts ? e : NULL;
-}
-
-static bool is_float(enum tt_type type)
-{
-    return type == TT_TYPE_f16 || type == TT_TYPE_bf16 || type == TT_TYPE_f32 || type == TT_TYPE_f64;
-}
-
-static bool is_short_float(enum tt_type type)
-{
-    return type == TT_TYPE_f8e4m3 || type == TT_TYPE_f8e5m2;
-}
-
-/* NCCL's number of an op; -1: it has none. */
-static int op_of(enum tt_op op)
-{
-    static const int numbers[TT_NOPS] = {
-#define TT_NCCL_OP(name, value, id) [TT_OP_##id] = 1 + (value),
-#include "cuda/nccl.def"
-    };
-
-    return numbers[op] - 1;
-}
-
 const char *tt_nccl_lacks(const struct tt_job *job)
 {
-    const struct element *e;
+    struct tt_nccl_cell of;
 
     if (!(job->row->traits & TT_REDUCES))
         return NULL;
-    if (!job->cell)
-        return "NCCL can only reduce what MPI predefines";
-    e = element_of(job);
-    if (!e)
-        return "NCCL has no such type";
-    if (is_short_float(job->cell->type))
-        return "NCCL lets 8-bit floats overflow where Tutti does not";
-    if (op_of(job->cell->op) < 0)
-        return "NCCL has no such op";
-    if (e->parts > 1 && job->cell->op != TT_OP_sum)
-        return "NCCL has no complex numbers, and only sums of them are sums of pairs";
-    if (is_float(job->cell->type) && (job->cell->op == TT_OP_max || job->cell->op == TT_OP_min))
-        return "NCCL's max and min drop NaNs, which MPI's are not to lose";
-    return NULL;
+    return job->cell ? tt_nccl_cell_of(job->cell, &of) : "NCCL can only reduce what MPI predefines";
 }
 
 /* ---- a call as NCCL's functions see it ---- */
@@ -298,8 +240,10 @@ static bool is_empty(const struct tt_shape *s)
 static struct run run_of(const struct tt_nccl_call *call)
 {
     const struct tt_job *job = call->job;
-    const struct element *e = job->cell ? element_of(job) : NULL;
+    struct tt_nccl_cell cell = {ncclUint8, ncclSum, (int)job->shape.unit};
 
+    if (job->cell)
+        tt_nccl_cell_of(job->cell, &cell);
     return (struct run){.n = call->use->nccl,
                         .comm = call->use->comm,
                         .stream = call->use->stream,
@@ -308,9 +252,9 @@ static struct run run_of(const struct tt_nccl_call *call)
                         .send = call->send,
                         .recv = call->recv,
                         .spare = call->spare,
-                        .type = e ? e->type : ncclUint8,
-                        .op = e ? (ncclRedOp_t)op_of(job->cell->op) : ncclSum,
-                        .per = e ? (size_t)e->parts : job->shape.unit,
+                        .type = cell.type,
+                        .op = cell.op,
+                        .per = (size_t)cell.parts,
                         .bytes = job->shape.unit};
 }
 

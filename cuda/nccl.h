@@ -34,6 +34,14 @@ int tt_place_stream(struct tt_place *place, int queue, CUstream *stream);
  * simulated one on simulated devices. */
 bool tt_place_suits(const struct tt_place *place, const struct tt_nccl *nccl);
 
+/* A cell in NCCL's terms: an element is so many of that type. NULL; or why NCCL has no such cell. */
+struct tt_nccl_cell {
+    ncclDataType_t type;
+    ncclRedOp_t op;
+    int parts;
+};
+const char *tt_nccl_cell_of(const struct tt_cell *cell, struct tt_nccl_cell *of);
+
 /* For CommInitRankConfig of any NCCL from 2.18: everything as NCCL has it by itself, but for blocking. */
 ncclConfig_t tt_nccl_config(bool blocking);
 

@@ -8,6 +8,7 @@
 
 #include "coll/plan.h"
 #include "selector/model.h"
+#include "selector/nccl.h"
 #include "selector/net.h"
 #include "selector/select.h"
 
@@ -109,6 +110,107 @@ START_TEST(what_is_local_plays_no_part)
 }
 END_TEST
 
+/* ---- NCCL ---- */
+
+static struct tt_choice choose_on_gpus(const struct tt_shape *s, struct tt_orders orders)
+{
+    orders.net = net;
+    orders.topo = topo;
+    orders.level = -1;
+    return tt_select(s->coll, s, &orders, NULL, false);
+}
+
+static bool is_nccl(struct tt_choice choice)
+{
+    return choice.alg->delegate == TT_TO_NCCL;
+}
+
+START_TEST(nccl_is_for_buffers_on_gpus)
+{
+    struct tt_shape s;
+
+    open_machine("h100x8", 32, 4);
+    s = shape_of(TT_COLL_allreduce, 64 << 20);
+    ck_assert(is_nccl(choose_on_gpus(&s, (struct tt_orders){.on_gpus = true})));
+    ck_assert(!is_nccl(choose_on_gpus(&s, (struct tt_orders){0})));
+    ck_assert(!is_nccl(choose_on_gpus(&s, (struct tt_orders){.on_gpus = true, .no_nccl = "so it is"})));
+    s.reproducible = true;
+    ck_assert(!is_nccl(choose_on_gpus(&s, (struct tt_orders){.on_gpus = true})));
+    s = shape_of(TT_COLL_scan, 64 << 20);
+    ck_assert(!is_nccl(choose_on_gpus(&s, (struct tt_orders){.on_gpus = true})));
+    s = shape_of(TT_COLL_alltoallv, 0);
+    ck_assert(!is_nccl(choose_on_gpus(&s, (struct tt_orders){.on_gpus = true})));
+    close_machine();
+    open_machine("cpu2x32", 0, 0);
+    s = shape_of(TT_COLL_allreduce, 64 << 20);
+    ck_assert(!is_nccl(choose_on_gpus(&s, (struct tt_orders){.on_gpus = true})));
+    close_machine();
+}
+END_TEST
+
+/* More bytes take longer, nothing negative, and nobody waits in vain for a vote: where it takes longer than NCCL gains,
+ * another is chosen. */
+START_TEST(a_vote_has_its_price)
+{
+    double before = 0;
+
+    open_machine("h100x8", 8, 1);
+    for (int64_t count = 1; count <= 1 << 28; count *= 4) {
+        const struct tt_shape s = shape_of(TT_COLL_allreduce, count);
+        const double seconds = tt_nccl_seconds(&s, topo);
+        struct tt_estimate best, next;
+
+        tt_model_choose(s.coll, &s, net, &best, &next);
+        ck_assert_double_ge(seconds, before);
+        before = seconds;
+        ck_assert_int_eq(is_nccl(choose_on_gpus(&s, (struct tt_orders){.on_gpus = true})), seconds < best.seconds);
+        ck_assert_int_eq(is_nccl(choose_on_gpus(&s, (struct tt_orders){.on_gpus = true, .votes = true})),
+                         seconds + tt_vote_seconds(net) < best.seconds);
+    }
+    ck_assert_double_gt(tt_vote_seconds(net), 0);
+    close_machine();
+}
+END_TEST
+
+/* Where ours go by the host, they are weighed with the speeds that they have there. */
+START_TEST(ours_may_be_staged)
+{
+    struct tt_topo slow;
+    struct tt_net *staged;
+    struct tt_shape s;
+
+    open_machine("h100x8", 8, 1);
+    slow = *topo;
+    slow.speed[TT_LEVEL_LINK] = (struct tt_speed){1, 1};
+    staged = tt_net_make(&slow);
+    s = shape_of(TT_COLL_bcast, 2);
+    ck_assert(is_nccl(choose_on_gpus(&s, (struct tt_orders){.on_gpus = true, .votes = true, .staged = staged})));
+    ck_assert(!is_nccl(choose_on_gpus(&s, (struct tt_orders){.on_gpus = true, .votes = true})));
+    tt_net_free(staged);
+    close_machine();
+}
+END_TEST
+
+START_TEST(rules_ask_where_buffers_are)
+{
+    static const char text[] = "allreduce memory device -> nccl\nallreduce -> ring\n";
+    char why[256] = "";
+    struct tt_rules *rules = tt_rules_parse("r.txt", text, strlen(text), why, sizeof why);
+    struct tt_shape s;
+
+    ck_assert_msg(rules, "%s", why);
+    open_machine("h100x8", 8, 1);
+    s = shape_of(TT_COLL_allreduce, 2);
+    ck_assert_str_eq(choose_on_gpus(&s, (struct tt_orders){.rules = rules}).alg->name, "ring");
+    ck_assert_str_eq(choose_on_gpus(&s, (struct tt_orders){.rules = rules, .on_gpus = true}).alg->name, "nccl");
+    ck_assert(tt_rules_ask_memory(rules, TT_COLL_allreduce));
+    ck_assert(!tt_rules_ask_memory(rules, TT_COLL_bcast));
+    ck_assert(!tt_rules_ask_memory(NULL, TT_COLL_bcast));
+    close_machine();
+    tt_rules_free(rules);
+}
+END_TEST
+
 /* ---- segments ---- */
 
 /* Of all segments, a finer choice than the model's: seconds. */
@@ -192,6 +294,10 @@ int main(void)
     tcase_add_test(all, what_is_local_plays_no_part);
     tcase_add_loop_test(all, a_segment_is_nearly_the_best, 0, NTOPOLOGIES);
     tcase_add_test(all, a_formula_is_looked_at_a_few_times);
+    tcase_add_test(all, nccl_is_for_buffers_on_gpus);
+    tcase_add_test(all, a_vote_has_its_price);
+    tcase_add_test(all, ours_may_be_staged);
+    tcase_add_test(all, rules_ask_where_buffers_are);
     tcase_set_timeout(all, 120);
     suite_add_tcase(suite, all);
     srunner_run_all(runner, CK_ENV);

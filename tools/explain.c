@@ -8,13 +8,14 @@
 
 #include "coll/config.h"
 #include "coll/sizes.h"
+#include "cuda/nccl.h"
 #include "tools/explain.h"
 #include "tools/types.h"
 
 enum { RANKS = 4, MAX_RANKS = 65536 };
 static const int64_t largest = INT64_C(16) << 30; /* bytes up to which another winner is looked for */
 
-enum { BYTES = 256, TYPE, OP, ROOT, IN_PLACE, NONCOMMUTATIVE, TOPO, PLACE, NODES, JSON, PLOT, LEAST, MOST };
+enum { BYTES = 256, TYPE, OP, MEMORY, ROOT, IN_PLACE, NONCOMMUTATIVE, TOPO, PLACE, NODES, JSON, PLOT, LEAST, MOST };
 
 static const struct argp_option options[] = {
     {"ranks", 'n', "P", 0, "on so many ranks [4, or the topology's]", 1},
@@ -22,6 +23,7 @@ static const struct argp_option options[] = {
     {"type", TYPE, "TYPE", 0, "of the elements of a reduction: float, double, int, half, ... [float]", 1},
     {"op", OP, "OP", 0, "of a reduction: sum, max, ... [sum]", 1},
     {"non-commutative", NONCOMMUTATIVE, NULL, 0, "the op's operands must stay in rank order", 1},
+    {"memory", MEMORY, "WHERE", 0, "device: all ranks have their buffers on GPUs, and agree on it [any]", 1},
     {"root", ROOT, "R", 0, "the root, where there is one [0]", 1},
     {"in-place", IN_PLACE, NULL, 0, "with MPI_IN_PLACE", 1},
     {"topo", TOPO, "FILE", 0,
@@ -35,6 +37,14 @@ static const struct argp_option options[] = {
     {"min", LEAST, "SIZE", 0, "a plot begins there [8]", 3},
     {"max", MOST, "SIZE", 0, "a plot ends there [1G]", 3},
     {0}};
+
+static bool memory_find(const struct argp_state *state, const char *name)
+{
+    if (strcmp(name, "device") != 0 && strcmp(name, "any") != 0)
+        tool_die(state, TOOL_USAGE, "--memory %s: it may be any, since ranks need not know it of each other, or device",
+                 name);
+    return strcmp(name, "device") == 0;
+}
 
 static error_t parse_call(int key, char *arg, struct argp_state *state)
 {
@@ -53,6 +63,9 @@ static error_t parse_call(int key, char *arg, struct argp_state *state)
         return 0;
     case OP:
         a->op = arg;
+        return 0;
+    case MEMORY:
+        a->on_gpus = memory_find(state, arg);
         return 0;
     case ROOT:
         a->shape.root = tool_natural(state, "--root", arg);
@@ -147,6 +160,16 @@ static void settle_reduction(const struct argp_state *state, struct tool_ask *a)
         tool_die(state, TOOL_USAGE, "%" PRId64 " bytes are no whole number of %s, of %zu bytes each", a->bytes,
                  a->type_name, cell->size);
     a->shape.unit = cell->size;
+    a->cell = cell;
+}
+
+const char *tool_ask_no_nccl(const struct tool_ask *a)
+{
+    struct tt_nccl_cell of;
+
+    if (a->cell && tool_reduces(a->coll) && tt_nccl_cell_of(a->cell, &of))
+        return tt_nccl_cell_of(a->cell, &of);
+    return a->shape.commutes ? NULL : "NCCL can only reduce what MPI predefines";
 }
 
 struct tt_topo *tool_ask_topology(const struct tool_ask *a, int ranks, int nodes, const char *place, char *why,

@@ -3,6 +3,7 @@
 #ifndef TT_TOOLS_EXPLAIN_H
 #define TT_TOOLS_EXPLAIN_H
 
+#include "cuda/cells.h"
 #include "selector/net.h"
 #include "selector/select.h"
 #include "tools/score.h"
@@ -15,6 +16,8 @@ struct tool_ask {
     struct tt_shape shape;
     int64_t bytes;
     bool tens;                /* sizes are told in powers of ten, as that one was given */
+    const struct tt_cell *cell; /* of a reduction */
+    bool on_gpus;             /* all buffers are on GPUs, and the ranks know it */
     const char *file, *place; /* of the topology: NULL where nothing was said */
     int ranks, nodes;         /* 0: as the file says */
     bool json;
@@ -35,6 +38,9 @@ bool tool_ask_sized(const struct tool_ask *a);
 /* Where so many ranks would sit; NULL with why filled. */
 struct tt_topo *tool_ask_topology(const struct tool_ask *a, int ranks, int nodes, const char *place, char *why,
                                   size_t size);
+
+/* Why NCCL cannot serve it, whatever its size; or NULL. */
+const char *tool_ask_no_nccl(const struct tool_ask *a);
 
 /* ---- explain_count.c: what each algorithm costs ---- */
 

@@ -14,7 +14,14 @@ enum { FURTHEST = 8, MOST_RANKS = 8192 };
 static struct tt_orders orders_of(const struct tool_ask *a)
 {
     return (struct tt_orders){
-        .pin = tt_config.pin[a->coll], .rules = tt_config.read, .net = a->net, .level = tt_topo_slowest(a->topo)};
+        .pin = tt_config.pin[a->coll],
+        .rules = tt_config.read,
+        .net = a->net,
+        .level = tt_topo_slowest(a->topo),
+        .on_gpus = a->on_gpus,
+        .no_nccl = tool_ask_no_nccl(a),
+        .topo = a->topo,
+        .votes = !tt_config.uniform};
 }
 
 static struct tt_choice choose(const struct tool_ask *a, int64_t count, const struct tt_orders *orders)

@@ -9,6 +9,7 @@
 
 #include "coll/config.h"
 #include "selector/model.h"
+#include "selector/nccl.h"
 #include "selector/tune.h"
 #include "tools/explain.h"
 
@@ -44,6 +45,20 @@ static bool count_some(struct tool_figures *f, const struct tt_shape *s)
     return true;
 }
 
+/* It is told of where it can be: on GPUs, of which every rank has one; or where it was named. */
+static void count_nccl(struct tool_figures *f, const struct tool_ask *a, bool chosen)
+{
+    f->seconds = tt_nccl_seconds(&a->shape, a->topo);
+    f->latency = tt_nccl_seconds(&a->shape, &a->instant);
+    f->timed = a->on_gpus && f->seconds >= 0;
+    f->why_not = tool_ask_no_nccl(a);
+    if (f->why_not || chosen || f->timed)
+        return;
+    f->why_not = !a->on_gpus                         ? "it is for GPU memory (--memory device), unless it is named"
+                 : tt_coll_lengths_local(a->coll) ? "no rank knows the others' lengths, so it has to be named"
+                                                  : "not every rank has a GPU of its own";
+}
+
 /* With the segment that was chosen for it, if it was; else with the one that would be. */
 static struct tool_figures count(const struct argp_state *state, const struct tt_alg *alg, const struct tool_ask *a,
                                  const struct tt_choice *choice)
@@ -52,11 +67,13 @@ static struct tool_figures count(const struct argp_state *state, const struct tt
     struct tt_shape s = a->shape;
 
     f.timed = alg->cost && !f.why_not;
+    if (alg->delegate == TT_TO_NCCL && !f.why_not)
+        count_nccl(&f, a, choice->alg == alg);
     if (alg->segmented && !f.why_not) {
         s.segment = choice->alg == alg && choice->segment ? choice->segment : tt_best_segment(alg, &s, a->net);
         f.segment = s.segment * (int64_t)s.unit;
     }
-    if (f.timed) {
+    if (f.timed && alg->cost) {
         f.seconds = tt_estimate(alg, &s, a->net).seconds;
         f.latency = tt_estimate(alg, &s, a->latencies).seconds;
     }

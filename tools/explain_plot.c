@@ -8,6 +8,7 @@
 
 #include "coll/sizes.h"
 #include "selector/model.h"
+#include "selector/nccl.h"
 #include "tools/gnuplot.h"
 
 enum { PICTURE_POINTS = 145 };
@@ -22,7 +23,8 @@ static void add_curve(struct tool_plot *plot, const struct tt_alg *alg)
     plot->alg[plot->ncurves] = alg;
     for (int i = 0; i < plot->npoints; i++) {
         s.count = plot->bytes[i] / unit;
-        plot->seconds[plot->ncurves][i] = tt_estimate(alg, &s, plot->ask->net).seconds;
+        plot->seconds[plot->ncurves][i] =
+            alg->cost ? tt_estimate(alg, &s, plot->ask->net).seconds : tt_nccl_seconds(&s, plot->ask->topo);
     }
     plot->ncurves++;
 }
@@ -38,6 +40,13 @@ static void mark_changes(struct tool_plot *plot)
            tool_change_above(a, change.bytes, plot->bytes[plot->npoints - 1], &change));
 }
 
+static bool has_curve(const struct tool_ask *a, const struct tt_alg *alg)
+{
+    if (alg->delegate == TT_TO_NCCL)
+        return a->on_gpus && !tool_ask_no_nccl(a) && tt_nccl_seconds(&a->shape, a->topo) >= 0;
+    return alg->cost;
+}
+
 static void calculate(const struct argp_state *state, struct tool_plot *plot, const struct tool_ask *a, int points)
 {
     const int64_t unit = (int64_t)a->shape.unit;
@@ -51,7 +60,7 @@ static void calculate(const struct argp_state *state, struct tool_plot *plot, co
         plot->chosen[i] = tool_choose(a, plot->bytes[i] / unit).alg;
     }
     for (int i = 0; tt_algs[i] && plot->ncurves < TOOL_MAX_CURVES; i++)
-        if (tt_algs[i]->cost && tt_alg_serves(tt_algs[i], a->coll) && !tt_infeasible(tt_algs[i], &a->shape))
+        if (has_curve(a, tt_algs[i]) && tt_alg_serves(tt_algs[i], a->coll) && !tt_infeasible(tt_algs[i], &a->shape))
             add_curve(plot, tt_algs[i]);
     if (plot->ncurves == 0)
         tool_die(state, TOOL_FAILED, "--plot: the model knows no time of any that can serve %s", tt_coll_name(a->coll));
