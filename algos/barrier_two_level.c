@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two-level barrier: each node's ranks tell each other that they are here; then, as all of a node know the same, each rank
- * tells its counterparts on other nodes. At both levels a dissemination (barrier_dissemination.c) of higher radix: in a
- * step everybody tells so many (TT_AT_ONCE), each as many times further on as have been heard of already. With N nodes of
- * L ranks: ceil(log9 L) alpha within + ceil(log9 N) alpha across. */
+/* Two-level barrier: each node's ranks tell each other that they are here; then, as all of a node know the same, each
+ * rank tells its counterparts on other nodes. At both levels a dissemination (barrier_dissemination.c) of higher radix:
+ * in a step everybody tells so many (TT_AT_ONCE), each as many times further on as have been heard of already. With N
+ * nodes of L ranks: ceil(log9 L) alpha within + ceil(log9 N) alpha across. */
 #include "algos/levels.h"
 
 static void tell_node(struct tt_plan *p, const struct tt_levels *at, struct tt_loc ours, struct tt_loc theirs)
@@ -48,30 +48,38 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
-/* ceil(log9 n) */
-static int steps(int n)
+/* How many a member of so many tells in that step. */
+static int told(int members, int step)
 {
-    int steps = 0;
-
-    for (int64_t known = 1; known < n; known *= TT_AT_ONCE + 1)
-        steps++;
-    return steps;
+    return (members - 1) / step < TT_AT_ONCE ? (members - 1) / step : TT_AT_ONCE;
 }
 
+static double within(const struct tt_net *net, int ranks)
+{
+    double t = 0;
+
+    for (int64_t step = 1; step < ranks; step *= TT_AT_ONCE + 1)
+        t += tt_within_one(net, 1, told(ranks, (int)step), told(ranks, (int)step));
+    return t;
+}
+
+/* Ranks of the smallest node are the first to be ready, and tell those of the largest in turns. */
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int here = net->within->size, nodes = net->across->size;
-    const int few = here - 1 < TT_AT_ONCE ? here - 1 : TT_AT_ONCE, some = nodes - 1 < TT_AT_ONCE ? nodes - 1 : TT_AT_ONCE;
-
-    const int tell = some * here / net->rails;
+    double most = within(net, here), fewest = within(net, net->rails);
 
     (void)s;
-    return steps(here) * tt_within_one(net, 1, few, few) + steps(nodes) * tt_across_one(net, 1, tell, tell);
+    for (int64_t step = 1; step < nodes; step *= TT_AT_ONCE + 1) {
+        const int each = told(nodes, (int)step), turns = each * here / net->rails;
+
+        most = tt_larger(most + tt_across_one(net, 1, each, each), fewest + tt_across_one(net, 1, turns, turns));
+        fewest = most;
+    }
+    return most;
 }
 
 TT_ALGORITHM(barrier, two_level,
              .summary = "8 at a time within the node, then one of each of 8 nodes at a time: ceil(log9 L) alpha within "
                         "+ ceil(log9 N) alpha across",
-             .needs = TT_TWO_LEVELS,
-             .build = build,
-             .cost = cost);
+             .needs = TT_TWO_LEVELS, .build = build, .cost = cost);

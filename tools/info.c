@@ -77,7 +77,7 @@ static void print_variable(const char *name, const char *def, const char *values
 static void print_variables(void)
 {
     puts("\nvariables");
-#define TT_CONFIG(id, name, def, values, shared, help) print_variable(name, def, values, help);
+#define TT_CONFIG(id, name, def, values, traits, help) print_variable(name, def, values, help);
 #include "coll/config.def"
 #undef TT_CONFIG
     puts("  TUTTI_<COLL>    the algorithm of a collective, in capitals: TUTTI_ALLREDUCE=ring (default: chosen by size)");

@@ -45,7 +45,7 @@ static void name_place(const struct tool_session *s, const struct tool_seen *see
 }
 
 static const char *const variables[] = {
-#define TT_CONFIG(id, name, def, values, shared, help) name,
+#define TT_CONFIG(id, name, def, values, traits, help) name,
 #include "coll/config.def"
 #undef TT_CONFIG
 };

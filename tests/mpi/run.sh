@@ -88,7 +88,20 @@ refuses()
     says "$2"
 }
 
-run_collectives() { passes 7 "" collectives; }
+run_collectives()
+{
+    passes 7 "" collectives
+    cat >"$output.json" <<'EOT'
+{"about": "uneven nodes", "place": "round-robin",
+ "nodes": [{"count": 1, "sockets": 1, "cores": 4, "gpus": 0, "nics": 1, "ranks": 3},
+           {"count": 2, "sockets": 1, "cores": 4, "gpus": 0, "nics": 1, "ranks": 1}],
+ "speeds": {"host": {"alpha": "1us", "bandwidth": "8GB/s"}, "nic": {"alpha": "3us", "bandwidth": "12GB/s"}}}
+EOT
+    export TUTTI_TOPO="$output.json"
+    passes 5 "" collectives two_level
+    unset TUTTI_TOPO
+    rm -f "$output.json"
+}
 run_requests()
 {
     passes 4 "" requests rules
@@ -134,6 +147,14 @@ run_decisions()
 {
     passes 3 "" decisions
     passes 4 "" decisions
+}
+run_nccl()
+{
+    TUTTI_SIM_GPUS=4
+    for part in cases mixes cells costs; do
+        passes 4 "" nccl $part
+    done
+    TUTTI_SIM_GPUS=2
 }
 run_reproducible()
 {
@@ -593,7 +614,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings tune topology nocuda ends fortran errors faults costs decisions reproducible user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings tune topology nocuda ends fortran errors faults costs decisions nccl reproducible user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours bench collectives}; do
     "run_$name"
 done
