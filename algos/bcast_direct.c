@@ -12,7 +12,7 @@ static void scatter(struct tt_plan *p, int64_t n, int root)
     const bool at_root = tt_rank(p) == root;
 
     for (int i = 0; i < others; i++) {
-        const int64_t at = tt_cut(n, others, i), length = tt_cut(n, others, i + 1) - at;
+        const int64_t at = tt_part_at(n, others, i), length = tt_part_at(n, others, i + 1) - at;
         const int rank = tt_mod(root + 1 + i, size);
 
         if (at_root)

@@ -12,11 +12,11 @@
 static void collect(struct tt_plan *p, struct tt_loc to, int64_t n, int first, int owners)
 {
     for (int i = 0; i < owners; i++) {
-        const int64_t at = tt_cut(n, owners, i);
+        const int64_t at = tt_part_at(n, owners, i);
         const int rank = tt_mod(first + i, tt_size(p));
 
         if (rank != tt_rank(p))
-            tt_recv(p, rank, tt_plus(to, at), tt_cut(n, owners, i + 1) - at);
+            tt_recv(p, rank, tt_plus(to, at), tt_part_at(n, owners, i + 1) - at);
     }
 }
 
@@ -33,14 +33,14 @@ static struct tt_loc add_up(struct tt_plan *p, int64_t n, struct tt_loc dst)
 
 static int64_t part(const struct tt_plan *p, int64_t n)
 {
-    return tt_cut(n, tt_size(p), tt_rank(p) + 1) - tt_cut(n, tt_size(p), tt_rank(p));
+    return tt_part_at(n, tt_size(p), tt_rank(p) + 1) - tt_part_at(n, tt_size(p), tt_rank(p));
 }
 
 static void in_order(struct tt_plan *p, int64_t n, int root)
 {
     const int size = tt_size(p), rank = tt_rank(p);
     const int64_t own = part(p, n);
-    const struct tt_loc dst = rank == root ? tt_at(RECV, tt_cut(n, size, rank)) : tt_tmp(p, own);
+    const struct tt_loc dst = rank == root ? tt_at(RECV, tt_part_at(n, size, rank)) : tt_tmp(p, own);
     const struct tt_loc sum = add_up(p, n, dst);
 
     tt_fence(p);
