@@ -71,7 +71,7 @@ struct tool_row {
 
 struct tool_results {
     char host[64], gpu[256], memory_words[64], mpi[128], date[32], tutti[32], skew[64];
-    int nodes, ranks, cores, gpus, driver; /* gpus: of a node; driver: as CUDA counts, 0: none */
+    int nodes, ranks, cores, gpus, driver, nccl; /* gpus: of a node; driver, nccl: as they count, 0: none */
     bool simulated, inplace, stopped;
     enum tool_where where;
     enum tool_form form;

@@ -50,6 +50,12 @@ static json_t *driver_version(int driver)
     return driver ? json_sprintf("%d.%d", driver / 1000, driver % 1000 / 10) : json_null();
 }
 
+/* "2.27.3" of 22703. */
+static json_t *nccl_version(int nccl)
+{
+    return nccl ? json_sprintf("%d.%d.%d", nccl / 10000, nccl / 100 % 100, nccl % 100) : json_null();
+}
+
 int tool_bench_write(const struct tool_results *r, FILE *out)
 {
     json_t *rows = json_array(), *all;
@@ -58,12 +64,12 @@ int tool_bench_write(const struct tool_results *r, FILE *out)
     for (int i = 0; i < r->n; i++)
         json_array_append_new(rows, row_of(r, &r->rows[i]));
     all = json_pack(
-        "{s:{s:s, s:i, s:i, s:i, s:i, s:o, s:b, s:s, s:s}, s:{s:o, s:s, s:o}, s:{s:s, s:b, s:i, s:o, s:b}, s:o}",
+        "{s:{s:s, s:i, s:i, s:i, s:i, s:o, s:b, s:s, s:s}, s:{s:o, s:s, s:o, s:o}, s:{s:s, s:b, s:i, s:o, s:b}, s:o}",
         "machine", "host", r->host, "nodes", r->nodes, "ranks", r->ranks, "cores", r->cores, "gpus", r->gpus, "gpu",
         words(r->gpu), "simulated", r->simulated, "memory", r->memory_words, "date", r->date, "versions", "tutti",
-        words(r->tutti), "mpi", r->mpi, "cuda_driver", driver_version(r->driver), "settings", "form",
-        tool_form_names[r->form], "in_place", r->inplace, "root", r->root, "skew", words(r->skew), "stopped",
-        r->stopped, "results", rows);
+        words(r->tutti), "mpi", r->mpi, "cuda_driver", driver_version(r->driver), "nccl", nccl_version(r->nccl),
+        "settings", "form", tool_form_names[r->form], "in_place", r->inplace, "root", r->root, "skew", words(r->skew),
+        "stopped", r->stopped, "results", rows);
     error = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     fputc('\n', out);
     json_decref(all);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "coll/sizes.h"
+#include "cuda/nccl.h"
 #include "selector/tune.h"
 #include "tools/bench.h"
 #include "tools/mpi_crew.h"
@@ -103,7 +104,7 @@ static void find_lanes(struct session *s, enum tt_coll coll)
         if (tt_alg_serves(tt_algs[i], coll) && tt_algs[i]->delegate == TT_OWN)
             add_lane(s, i, TOOL_OWN, tt_algs[i]->name);
     for (int i = 0; tt_algs[i]; i++)
-        if (tt_alg_serves(tt_algs[i], coll) && strcmp(tt_algs[i]->name, "nccl") == 0)
+        if (tt_alg_serves(tt_algs[i], coll) && tt_algs[i]->delegate == TT_TO_NCCL)
             add_lane(s, i, TOOL_NCCL, tt_algs[i]->name);
     add_lane(s, TOOL_CHOSEN, TOOL_CHOICE, "chosen");
 }
@@ -436,6 +437,7 @@ static void describe(struct session *s, int nodes)
     const struct tool_memory *memory = &s->crew->memory;
     const struct tt_driver_info driver = memory->device ? tt_driver_look() : (struct tt_driver_info){0};
     const char *version = tool_tutti_is_on() ? tool_tutti_version() : NULL;
+    const struct tt_nccl *nccl = memory->device && version ? tt_nccl_open() : NULL;
     const time_t now = time(NULL);
 
     gethostname(r->host, sizeof r->host - 1);
@@ -454,6 +456,7 @@ static void describe(struct session *s, int nodes)
     r->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
     r->gpus = driver.devices;
     r->driver = driver.version;
+    r->nccl = nccl ? nccl->version : 0;
     r->simulated = memory->simulated;
     r->inplace = s->a->inplace;
     r->where = memory->where;

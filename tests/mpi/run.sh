@@ -560,6 +560,8 @@ run_bench()
     says "SIMULATED device memory"
     says "The GPUs are SIMULATED"
     says " own    ring "
+    says " nccl   nccl "
+    grep -q '"nccl": "2' "$dir/all.json" || fail "bench: its JSON must say which NCCL"
     says "left out: two_level.*: it needs several nodes"
     grep -q '"simulated": true' "$dir/all.json" || fail "bench: its JSON must say that GPUs are simulated"
     good 3 bcast reduce gather scatter alltoall reduce_scatter exscan alltoallw -r 2 -m host -t int -b 4 -e 64 -f 16
