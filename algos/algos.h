@@ -199,9 +199,19 @@ struct tt_fares {
     double crossing;          /* how much of the messages is across: 0 to 1 */
 };
 
-/* Where pairs of ranks fold (pieces.h), those that stand for a pair are behind the others at first. So a step of theirs
- * has three fares: between two of them, between one of them and one of the others, between two others. */
-enum tt_fold_class { TT_PAIRS, TT_MIXED, TT_SINGLES, TT_FOLD_CLASSES };
+/* Where pairs of ranks fold (pieces.h), those that stand for a pair are behind the others, of whom those are who have
+ * met one of them since. So a step has a fare for each two of these, the earlier in this list first. */
+enum tt_fold_state { TT_FOR_TWO, TT_MET_ONE, TT_FOR_ONE, TT_FOLD_STATES };
+struct tt_fold_fares {
+    struct tt_fares between[TT_FOLD_STATES][TT_FOLD_STATES];
+};
+
+/* The port that most of a pattern's messages go through, in whatever step: how many steps there are before it is used,
+ * and the fare of all its messages, n bytes each. */
+struct tt_busiest {
+    int after;
+    struct tt_fare fare;
+};
 
 /* Ranks are told apart by up to so many bits. */
 enum { TT_MAX_BITS = 24 };
@@ -221,12 +231,17 @@ struct tt_net {
     struct tt_fares
         climb[TT_MAX_BITS]; /* groups of 2^k send to the next group, which sends back if there is one more */
     struct tt_fares fold;   /* the ranks that sit out in folding send to their partners */
-    struct tt_fares folded[TT_MAX_BITS][TT_FOLD_CLASSES]; /* as swap, of those that stay, by their numbers then */
-    struct tt_fares merge[TT_MAX_BITS][TT_FOLD_CLASSES]; /* of the groups that merge at level k > 0 (pieces.h) the one's
-                                                            first rank sends to the other's */
-    struct tt_fares halves[TT_MAX_BITS]; /* of those that stay, 2^k to 2^(k+1) - 1 send to those 2^k below */
-    struct tt_fares reverse;             /* who stays sends to whose number has its binary digits in reverse */
-    struct tt_fares tree[TT_MAX_BITS];   /* every multiple of 2^(k+1) sends to the rank 2^k further on */
+    struct tt_fold_fares folded[2][TT_MAX_BITS]; /* near first, far first (pieces.h): those that stay swap with who
+                                                    differs in bit k, by their numbers then */
+    struct tt_fold_fares merge[TT_MAX_BITS];     /* of the groups that merge at level k > 0 (pieces.h) the one's
+                                                                first rank sends to the other's */
+    struct tt_fares halves[TT_MAX_BITS];         /* of those that stay, 2^k to 2^(k+1) - 1 send to those 2^k below */
+    struct tt_fares reverse;                     /* who stays sends to whose number has its binary digits in reverse */
+    struct tt_fares tree[TT_MAX_BITS];           /* every multiple of 2^(k+1) sends to the rank 2^k further on */
+    struct tt_fares subtrees; /* of all of those, a block for each rank behind them: beta n for them together */
+    struct tt_fares gathered[TT_MAX_BITS]; /* the other way, where it has 2^k ranks behind it, or there is no other */
+    struct tt_fares served[TT_MAX_BITS];   /* the same where each sends as soon as it was sent to and k is not larger */
+    struct tt_busiest serving;             /* and the busiest port of all of that */
     struct tt_fares pair, pair_pure; /* ranks r and k - r (modulo p) exchange: sums over k, divided by p, of the steps
                                         in which some stay within a node and some do not; and of the others */
     struct tt_fares all;             /* every rank sends n bytes to every other: beta n for all of them together */
@@ -246,7 +261,7 @@ struct tt_net {
 };
 
 /* Who carries out a call: we do, by the plan that build writes, or somebody else's library. */
-enum tt_delegate { TT_OWN, TT_TO_MPI };
+enum tt_delegate { TT_OWN, TT_TO_MPI, TT_TO_NCCL };
 
 struct tt_alg {
     enum tt_coll coll;

@@ -50,11 +50,12 @@ int tt_allgather_doubling(struct tt_plan *p, const struct tt_shape *s)
 void tt_double_cost(struct tt_ready *t, const struct tt_shape *s, const struct tt_net *net, enum tt_order order)
 {
     const int size = tt_pow2_below(net->size);
+    const enum tt_order first = order == TT_FAR_FIRST ? TT_NEAR_FIRST : TT_FAR_FIRST; /* in reverse */
 
     for (int have = 1; have < size; have *= 2) {
         const int k = tt_steps(tt_partner_bit(order, size, have));
 
-        tt_fold_step(t, net, net->folded[k], tt_parts_sent(s, size, have, order == TT_FAR_FIRST), false);
+        tt_fold_step(t, net, &net->folded[first][k], tt_parts_sent(s, size, have, order == TT_FAR_FIRST), false);
     }
 }
 
@@ -63,8 +64,8 @@ double tt_allgather_doubling_cost(const struct tt_shape *s, const struct tt_net 
     const double n = tt_block_bytes(s);
     struct tt_ready t = tt_fold_cost(net, n, 0);
 
-    t.pairs = tt_larger(t.pairs, tt_copies(net, n));
-    t.singles = tt_copies(net, n);
+    t.at[TT_FOR_TWO] = tt_larger(t.at[TT_FOR_TWO], tt_copies(net, n));
+    t.at[TT_FOR_ONE] = tt_copies(net, n);
     tt_double_cost(&t, s, net, TT_FAR_FIRST);
     return tt_unfold_cost(&t, net, n * net->size);
 }

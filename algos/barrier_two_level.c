@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two-level barrier: each node's ranks tell each other that they are here; then, as all of a node know the same, each rank
- * tells its counterparts on other nodes. At both levels a dissemination (barrier_dissemination.c) of higher radix: in a
- * step everybody tells so many (TT_AT_ONCE), each as many times further on as have been heard of already. With N nodes of
- * L ranks: ceil(log9 L) alpha within + ceil(log9 N) alpha across. */
+/* Two-level barrier: each node's ranks tell each other that they are here; then, as all of a node know the same, each
+ * rank tells its counterparts on other nodes. At both levels a dissemination (barrier_dissemination.c) of higher radix:
+ * in a step everybody tells so many (TT_AT_ONCE), each as many times further on as have been heard of already. With N
+ * nodes of L ranks: ceil(log9 L) alpha within + ceil(log9 N) alpha across. */
 #include "algos/levels.h"
 
 static void tell_node(struct tt_plan *p, const struct tt_levels *at, struct tt_loc ours, struct tt_loc theirs)
@@ -48,32 +48,38 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
-/* As many steps as there are, each of so many messages: of one step they may be fewer. */
-static double tell_cost(const struct tt_net *net, int size, double each, bool across)
+/* How many a member of so many tells in that step. */
+static int told(int members, int step)
 {
-    double sum = 0;
-
-    for (int64_t step = 1; step < size; step *= TT_AT_ONCE + 1) {
-        const int most = (int)((size - 1) / step), messages = most < TT_AT_ONCE ? most : TT_AT_ONCE;
-        const int posted = (int)(messages * each + 0.99);
-
-        sum += across ? tt_across_one(net, 1, posted, posted) : tt_within_one(net, 1, posted, posted);
-    }
-    return sum;
+    return (members - 1) / step < TT_AT_ONCE ? (members - 1) / step : TT_AT_ONCE;
 }
 
+static double within(const struct tt_net *net, int ranks)
+{
+    double t = 0;
+
+    for (int64_t step = 1; step < ranks; step *= TT_AT_ONCE + 1)
+        t += tt_within_one(net, 1, told(ranks, (int)step), told(ranks, (int)step));
+    return t;
+}
+
+/* Ranks of the smallest node are the first to be ready, and tell those of the largest in turns. */
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int here = net->within->size, nodes = net->across->size;
-    const double ranks = (double)(net->size - net->rails) / (nodes - 1); /* of a node, as the smallest one sees it */
+    double most = within(net, here), fewest = within(net, net->rails);
 
     (void)s;
-    return tell_cost(net, here, 1, false) + tell_cost(net, nodes, ranks / net->rails, true);
+    for (int64_t step = 1; step < nodes; step *= TT_AT_ONCE + 1) {
+        const int each = told(nodes, (int)step), turns = each * here / net->rails;
+
+        most = tt_larger(most + tt_across_one(net, 1, each, each), fewest + tt_across_one(net, 1, turns, turns));
+        fewest = most;
+    }
+    return most;
 }
 
 TT_ALGORITHM(barrier, two_level,
              .summary = "8 at a time within the node, then one of each of 8 nodes at a time: ceil(log9 L) alpha within "
                         "+ ceil(log9 N) alpha across",
-             .needs = TT_TWO_LEVELS,
-             .build = build,
-             .cost = cost);
+             .needs = TT_TWO_LEVELS, .build = build, .cost = cost);

@@ -26,13 +26,20 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+/* The longest way down; or what the busiest port carries, which ranks may come to at different times, but all use. */
 double tt_bcast_binomial_cost(const struct tt_net *net, double n)
 {
-    double t = 0;
+    const struct tt_busiest *b = &net->serving;
+    double t = 0, busiest = net->overhead + b->fare.alpha + n * b->fare.beta;
+    int steps = 0;
 
-    for (int k = 0; 1 << k < net->size; k++)
-        t += tt_takes(net, &net->tree[k], n);
-    return t;
+    for (int k = tt_steps(net->size) - 1; k >= 0; k--) {
+        t += tt_takes(net, &net->served[k], n);
+        steps++;
+        if (steps == b->after)
+            busiest += t;
+    }
+    return net->size > 1 ? tt_larger(t, busiest) : 0;
 }
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
@@ -40,7 +47,5 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     return tt_bcast_binomial_cost(net, tt_bytes(s, s->count));
 }
 
-TT_ALGORITHM(bcast, binomial,
-             .summary = "a tree of doubling: ceil(log2 p) (alpha + n beta); fewest steps",
-             .build = build,
-             .cost = cost);
+TT_ALGORITHM(bcast, binomial, .summary = "a tree of doubling: ceil(log2 p) (alpha + n beta); fewest steps",
+             .build = build, .cost = cost);

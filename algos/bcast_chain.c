@@ -35,12 +35,10 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
 
     if (hops == 0 || s->count == 0)
         return 0;
-    c = tt_chain_cost(net, n, hops, segments, 1);
+    c = tt_chain_cost(net, n, hops, segments, 1, 0);
     return hops * c.mean + (segments - 1) * c.slowest;
 }
 
 TT_ALGORITHM(bcast, chain,
              .summary = "segments down a chain, m of them: (p-2 + m) (alpha + n/m beta); for very long vectors",
-             .segmented = true,
-             .build = build,
-             .cost = cost);
+             .segmented = true, .build = build, .cost = cost);

@@ -12,7 +12,7 @@ static void scatter(struct tt_plan *p, int64_t n, int root)
     const bool at_root = tt_rank(p) == root;
 
     for (int i = 0; i < others; i++) {
-        const int64_t at = tt_cut(n, others, i), length = tt_cut(n, others, i + 1) - at;
+        const int64_t at = tt_part_at(n, others, i), length = tt_part_at(n, others, i + 1) - at;
         const int rank = tt_mod(root + 1 + i, size);
 
         if (at_root)
@@ -33,15 +33,37 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+/* The root serves one after the other. If neighbours share a node, those on its own come first, and pass on through its
+ * NIC while it still posts what goes through it: on average half of them; and the last node waits, but for what comes
+ * to it. If not, ranks on all nodes pass on what they have while the last are served, if not their posting but the NIC
+ * is what takes time. */
+static double overlap(const struct tt_net *net, int root, double part, int others)
+{
+    const struct tt_fares *one = &net->one[net->node[root]];
+    const double posting = others * net->overhead, spread = tt_smaller(one->crossing * posting, part * one->far.beta);
+    const double turns = net->shift[0].crossing, idle = tt_smaller(posting / 2, part * net->all.far.beta - posting);
+    const double sharing = one->crossing > 0 ? net->all.far.beta / one->far.beta : 0;
+    const double elsewhere = net->across ? 1 - 1.0 / (net->across->size - 1) : 0;
+
+    return (1 - turns) * sharing / 2 * spread * elsewhere - turns * tt_larger(idle, 0);
+}
+
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int others = net->size - 1, parts = s->count < others ? (int)s->count : others;
     const double part = parts > 0 ? tt_bytes(s, tt_cut(s->count, others, 1)) : 0;
 
-    return parts > 0 ? tt_one_cost(net, s->root, part, parts) + tt_others_cost(net, part, others - 1) : 0;
+    const bool few = parts > 0 && net->all.crossing > 0 && tt_neighbours(net, s->root, parts);
+
+    if (parts == 0)
+        return 0;
+    if (parts == others)
+        return tt_one_cost(net, s->root, part, others) + tt_others_cost(net, part, others - 1) +
+               overlap(net, s->root, part, others);
+    /* who is across is sent to first by those on the root's node, who are the last to be sent to */
+    return tt_few_cost(net, s->root, part, parts) + tt_others_cost(net, part, few ? others - parts : others - 1);
 }
 
 TT_ALGORITHM(bcast, direct,
              .summary = "a part to each, who send them to each other: 2 rounds of p-1 messages, 2 n beta",
-             .build = build,
-             .cost = cost);
+             .build = build, .cost = cost);

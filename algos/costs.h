@@ -52,6 +52,12 @@ static inline double tt_rounds(const struct tt_net *net, const struct tt_fares *
     return waits * tt_takes(net, f, n) + (steps - waits) * tt_hop(net, f, n);
 }
 
+/* How many share a link. */
+static inline double tt_sharing(const struct tt_fare *one, const struct tt_fare *all)
+{
+    return one->beta > 0 ? all->beta / one->beta : 1;
+}
+
 /* A hop of a chain down which segments of n bytes go, each rank being so many rounds behind the one before it: on
  * average over hops, and the slowest. While few ranks have something to send they share few links, so a message takes
  * as much longer than alone, as when all are at work, as part of them is. */
@@ -59,29 +65,39 @@ struct tt_chain {
     double mean, near, slowest;
 };
 
-static inline double tt_chain_line(const struct tt_fare *one, const struct tt_fare *all, double n, double hops,
-                                   double segments, double delay, bool neighbours)
+static inline double tt_chain_line(const struct tt_fare *one, double full, double n, double hops, double segments,
+                                   double delay, bool neighbours)
 {
     const double busy = segments < hops * delay ? segments / delay : hops, rounds = (hops - 1) * delay + segments;
-    const double full = one->beta > 0 ? all->beta / one->beta : 1; /* of those that share a link */
     const double spread = full * busy / (hops + 1), load = neighbours ? (tt_smaller(busy, full) + spread) / 2 : spread;
-    const double slow = load > 1 ? (double)(int64_t)(load + 0.99) : 1; /* whole messages */
-    const double ramp = 1 / slow + (1 - 1 / slow) * (1 + slow) / 2;
-    const double ramps = 2 * busy * delay < rounds ? 2 * busy * delay : rounds;
+    const double slow = load > 1 ? (double)(int64_t)(load + 0.99) : 1;         /* whole messages */
+    const double ramp = slow / 2, filling = 2 * busy * delay * (1 - 1 / slow); /* 1, 2, .. slow - 1 of them */
+    const double ramps = filling < rounds ? filling : rounds;
 
     const double share = n * one->beta * (ramps * ramp + (rounds - ramps) * slow) / rounds;
 
     return one->alpha + share;
 }
 
-static inline struct tt_chain tt_chain_cost(const struct tt_net *net, double n, double hops, double segments,
-                                            double delay)
+/* Of the hops of a chain, those across: of the ring's, but for the one that the ring has more. */
+static inline double tt_hops_across(const struct tt_net *net)
 {
-    const struct tt_fares *f = &net->shift[0];
-    const double near = tt_chain_line(&net->alone.near, &f->near, n, hops, segments, delay, true);
-    const double across =
-        f->crossing > 0 ? (f->crossing * (hops + 1) - 1) / hops : 0; /* of the hops; the ring has one more */
-    const double far = tt_chain_line(&net->alone.far, &f->far, n, hops, segments, delay, false);
+    return net->shift[0].crossing * net->size - (net->node[net->size - 1] != net->node[0]);
+}
+
+static inline struct tt_chain tt_chain_cost(const struct tt_net *net, double n, double hops, double segments,
+                                            double delay, double adds)
+{
+    const struct tt_fares *f = &net->shift[0], *alone = &net->alone;
+    const double across = tt_hops_across(net) / hops;
+    const double leaving = net->across ? f->crossing * net->size / net->across->size : 1; /* a node, on average */
+    const double far = tt_chain_line(&alone->far, tt_smaller(leaving, tt_sharing(&alone->far, &f->far)), n, hops,
+                                     segments, delay, false);
+    const double full = tt_sharing(&alone->near, &f->near), pace = tt_larger(across > 0 ? far : 0, adds);
+    const double ready = tt_chain_line(&alone->near, full, n, hops, segments, delay, true);
+    /* where ranks wait for slow hops, or add, most of the time, they share links in the rest */
+    const double busy = ready < pace ? (alone->near.alpha + n * alone->near.beta) / pace : 1;
+    const double near = tt_chain_line(&alone->near, tt_larger(busy * full, 1), n, hops, segments, delay, true);
     const double slowest =
         tt_larger(f->near.alpha + f->near.beta > 0 ? near : 0, f->far.alpha + f->far.beta > 0 ? far : 0);
 
@@ -141,10 +157,11 @@ static inline double tt_parts_bytes(const struct tt_shape *s, int parts, int fir
 /* Bytes of a block; of the average one, rounded up. */
 double tt_block_bytes(const struct tt_shape *s);
 
-/* ---- folding: when those that stand for a pair are ready, and the others ---- */
+/* ---- folding: when those that stand for a pair are ready, and the others; at last, all of them ---- */
 struct tt_ready {
-    double pairs, singles;
+    double at[TT_FOLD_STATES];
 };
+double tt_all_ready(const struct tt_ready *t);
 
 /* The pairs fold, n bytes, and add. */
 struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add);
@@ -155,8 +172,8 @@ struct tt_sent {
 };
 
 /* All exchange, or merge, by these fares. Who has to wait waits. */
-void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fares fares[TT_FOLD_CLASSES],
-                  struct tt_sent n, bool add);
+void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fold_fares *fares, struct tt_sent n,
+                  bool add);
 
 /* So many parts of a scope of so many: of blocks, those of pairs have two. by_place: with the parts of one's own
  * number, else with whatever parts, so that any may be the longest. */
@@ -172,7 +189,9 @@ double tt_bcast_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_direct_cost(const struct tt_shape *s, const struct tt_net *net);
 double tt_one_cost(const struct tt_net *net, int root, double n, int messages);
-double tt_others_cost(const struct tt_net *net, double n, int messages); /* everybody but one */
+bool tt_neighbours(const struct tt_net *net, int root, int ranks);           /* share its node: so many behind it */
+double tt_few_cost(const struct tt_net *net, int root, double n, int ranks); /* so many behind the root, and it */
+double tt_others_cost(const struct tt_net *net, double n, int messages);     /* everybody but one */
 double tt_everybody_cost(const struct tt_net *net, double n, int messages);
 double tt_few_at_once_cost(const struct tt_shape *s, const struct tt_net *net, double overhead);
 double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int at_once);

@@ -57,8 +57,8 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
  * ports, within nodes and across, are. */
 static double arrive(const struct tt_net *net, int k, double ready, double n, double free[2])
 {
-    const bool far = net->tree[k].far.alpha > 0 || net->tree[k].far.beta > 0;
-    const struct tt_fare *f = far ? &net->tree[k].far : &net->tree[k].near;
+    const bool far = net->gathered[k].far.alpha > 0 || net->gathered[k].far.beta > 0;
+    const struct tt_fare *f = far ? &net->gathered[k].far : &net->gathered[k].near;
 
     free[far] = tt_larger(free[far], ready + net->overhead + f->alpha) + n * f->beta;
     return free[far];

@@ -139,7 +139,7 @@ struct tt_loc tt_group_merge(struct tt_plan *p, int bit, struct tt_loc all, stru
 
 struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add)
 {
-    return (struct tt_ready){.pairs = net->fold.any ? tt_takes(net, &net->fold, n) + add : 0};
+    return (struct tt_ready){{net->fold.any ? tt_takes(net, &net->fold, n) + add : 0}};
 }
 
 /* One kind of links: of those who share one, the longest message is over when all are. */
@@ -155,17 +155,29 @@ static double step_takes(const struct tt_net *net, const struct tt_fares *f, dou
                      longest_over(&f->far, &net->alone.far, longest, mean));
 }
 
-void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fares fares[TT_FOLD_CLASSES],
-                  struct tt_sent n, bool add)
+void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fold_fares *fares, struct tt_sent n,
+                  bool add)
 {
-    const double mixed = step_takes(net, &fares[TT_MIXED], n.pairs, n.mean, add) + tt_larger(t->pairs, t->singles);
+    const struct tt_ready before = *t;
 
-    if (fares[TT_PAIRS].any)
-        t->pairs += step_takes(net, &fares[TT_PAIRS], n.pairs, n.mean, add);
-    if (fares[TT_SINGLES].any)
-        t->singles += step_takes(net, &fares[TT_SINGLES], n.singles, n.singles, add);
-    if (fares[TT_MIXED].any)
-        *t = (struct tt_ready){tt_larger(t->pairs, mixed), tt_larger(t->singles, mixed)};
+    for (int a = 0; a < TT_FOLD_STATES; a++)
+        for (int b = a; b < TT_FOLD_STATES; b++) {
+            const struct tt_fares *f = &fares->between[a][b];
+            const double longest = a == TT_FOR_TWO ? n.pairs : n.singles, mean = a == TT_FOR_TWO ? n.mean : n.singles;
+            const int met = b == TT_FOR_ONE && a != TT_FOR_ONE ? TT_MET_ONE : b;
+            double over;
+
+            if (!f->any)
+                continue;
+            over = tt_larger(before.at[a], before.at[b]) + step_takes(net, f, longest, mean, add);
+            t->at[a] = tt_larger(t->at[a], over);
+            t->at[met] = tt_larger(t->at[met], over);
+        }
+}
+
+double tt_all_ready(const struct tt_ready *t)
+{
+    return tt_larger(t->at[TT_FOR_TWO], tt_larger(t->at[TT_MET_ONE], t->at[TT_FOR_ONE]));
 }
 
 struct tt_sent tt_parts_sent(const struct tt_shape *s, int size, int parts, bool by_place)
@@ -183,7 +195,7 @@ struct tt_sent tt_parts_sent(const struct tt_shape *s, int size, int parts, bool
 
 double tt_unfold_cost(const struct tt_ready *t, const struct tt_net *net, double n)
 {
-    return tt_larger(t->singles, t->pairs + tt_takes(net, &net->fold, n));
+    return tt_larger(tt_all_ready(t), t->at[TT_FOR_TWO] + tt_takes(net, &net->fold, n));
 }
 
 double tt_block_bytes(const struct tt_shape *s)

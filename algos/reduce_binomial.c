@@ -50,11 +50,11 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 double tt_reduce_binomial_cost(const struct tt_net *net, double n)
 {
-    struct tt_ready t = tt_fold_cost(net, n, tt_adds(net, n));
+    struct tt_ready t = {0};
 
-    for (int k = 1; 1 << k <= net->size; k++)
-        tt_fold_step(&t, net, net->merge[k], (struct tt_sent){n, n, n}, true);
-    return net->size == 1 ? tt_copies(net, n) : tt_larger(t.pairs, t.singles);
+    for (int k = 0; 1 << k <= net->size; k++)
+        tt_fold_step(&t, net, &net->merge[k], (struct tt_sent){n, n, n}, true);
+    return net->size == 1 ? tt_copies(net, n) : tt_all_ready(&t);
 }
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
@@ -64,6 +64,4 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
 
 TT_ALGORITHM(reduce, binomial,
              .summary = "groups merge in rank order: ceil(log2 p) (alpha + n beta + n gamma); fewest steps",
-             .canonical = true,
-             .build = build,
-             .cost = cost);
+             .canonical = true, .build = build, .cost = cost);

@@ -53,7 +53,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
         gather += tt_takes(net, &net->halves[tt_steps(bit)],
                            tt_bytes(s, tt_part(s, size, 2 * have) - tt_part(s, size, have)));
     }
-    return tt_larger(t.pairs, t.singles) + gather;
+    return tt_all_ready(&t) + gather;
 }
 
 TT_ALGORITHM(reduce, halving,

@@ -64,7 +64,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     struct tt_ready t = tt_fold_cost(net, all, tt_adds(net, all));
 
     tt_halve_cost(&t, s, net, TT_NEAR_FIRST);
-    return tt_larger(t.pairs, t.singles) +
+    return tt_all_ready(&t) +
            (net->reverse.any ? home : tt_larger(tt_copies(net, n), tt_takes(net, &net->fold, n)));
 }
 

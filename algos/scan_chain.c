@@ -40,25 +40,22 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int64_t segment = s->segment < s->count ? s->segment : s->count;
     const double n = tt_bytes(s, segment), segments = s->count > 0 ? tt_bytes(s, s->count) / n : 0;
-    const double adds = tt_adds(net, n), hops = net->size - 1, crossing = net->shift[0].crossing;
-    const double row = crossing > 0 ? 1 / crossing : net->size; /* ranks between two slow hops */
-    const double waits = tt_smaller(row, segments - 1) / row * (net->size - row);
+    const double adds = tt_adds(net, n), hops = net->size - 1, slow = tt_hops_across(net);
+    const double row = net->size / (slow + 1); /* ranks between two slow hops */
+    const double waits = tt_smaller(row, segments - 1) / row * tt_larger(net->size - 2 * row, 0);
     const double copy = tt_copies(net, tt_bytes(s, s->count)); /* rank 0's, before anything else */
     struct tt_chain c;
 
     if (hops == 0 || s->count == 0)
         return copy;
-    c = tt_chain_cost(net, n, hops, segments, 2);
+    c = tt_chain_cost(net, n, hops, segments, 2, adds);
     if (segments <= 1)
         return copy + hops * (c.mean + adds);
-    /* a rank adds one segment while it waits for the next, which for some hops comes at the pace of a slow one before
-     */
+    /* a rank adds one segment while it waits for the next, which between two slow hops comes at their pace */
     return copy + hops * c.mean + (hops - waits) * tt_larger(c.near, adds) +
            (waits + segments - 2) * tt_larger(c.slowest, adds) + adds;
 }
 
 TT_ALGORITHM(scan, chain,
              .summary = "segments down a chain, m of them: (2p-3 + m) (alpha + n/m (beta + gamma)); for long vectors",
-             .segmented = true,
-             .build = build,
-             .cost = cost);
+             .segmented = true, .build = build, .cost = cost);

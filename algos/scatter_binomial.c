@@ -53,6 +53,22 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static bool is_far(const struct tt_fares *f)
+{
+    return f->far.alpha > 0 || f->far.beta > 0;
+}
+
+/* How many of the messages of step k share a link: they start when their senders are served, which is the later the
+ * deeper in the tree they are. Of 2^m senders, the most that are equally deep are m over m/2. */
+static double shared(const struct tt_net *net, int k, double beta, double alone)
+{
+    double part = 1;
+
+    for (int i = 1; i < tt_steps(net->size) - k; i += 2)
+        part *= i / (i + 1.0);
+    return tt_larger(beta * part, alone);
+}
+
 /* How long it takes a rank with the blocks of so many ranks to see them all to their own; full[k]: with those of 2^k,
  * last: for its last child. What it sends through one port shares it until the shorter are over. */
 static double hand_down(const struct tt_net *net, int ranks, double n, const double *full, double last)
@@ -61,20 +77,19 @@ static double hand_down(const struct tt_net *net, int ranks, double n, const dou
     double t = tt_copies(net, n);
 
     for (int k = 0; k <= top; k++) {
-        const struct tt_fares *f = &net->tree[k];
-        const bool far = f->far.alpha > 0 || f->far.beta > 0;
+        const bool far = is_far(&net->tree[k]);
+        const struct tt_fare *f = far ? &net->tree[k].far : &net->tree[k].near;
+        const double beta = shared(net, k, f->beta, far ? net->alone.far.beta : net->alone.near.beta);
         const int mine = k < top ? 1 << k : ranks - (1 << top);
-        double blocks = 0, sent;
+        double blocks = 0;
 
         for (int j = 0; j <= top; j++) {
             const int theirs = j < top ? 1 << j : ranks - (1 << top);
 
-            if (far == (net->tree[j].far.alpha > 0 || net->tree[j].far.beta > 0))
+            if (far == is_far(&net->tree[j]))
                 blocks += theirs < mine ? theirs : mine;
         }
-        sent = far ? f->far.alpha + blocks * n * (f->far.beta + net->alone.far.beta) / 2
-                   : f->near.alpha + n * (mine * f->near.beta + (blocks - mine) * net->alone.near.beta);
-        t = tt_larger(t, (top - k + 1) * net->overhead + sent + (k < top ? full[k] : last));
+        t = tt_larger(t, (top - k + 1) * net->overhead + f->alpha + blocks * n * beta + (k < top ? full[k] : last));
     }
     return t;
 }
@@ -95,10 +110,8 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
                     ? (bit < net->size ? full[tt_steps(bit)] : hand_down(net, bit, n, full, full[tt_steps(bit) - 1]))
                     : hand_down(net, ranks, n, full, t);
         }
-    return t;
+    return tt_larger(t, tt_takes(net, &net->subtrees, n));
 }
 
-TT_ALGORITHM(scatter, binomial,
-             .summary = "subtrees get their blocks together: ceil(log2 p) alpha + (p-1)/p n beta",
-             .build = build,
-             .cost = cost);
+TT_ALGORITHM(scatter, binomial, .summary = "subtrees get their blocks together: ceil(log2 p) alpha + (p-1)/p n beta",
+             .build = build, .cost = cost);

@@ -12,13 +12,14 @@
 #include "algos/levels.h"
 #include "selector/ports.h"
 
+enum { FOLD_CLASSES = TT_FOLD_STATES * TT_FOLD_STATES };
 enum { SAMPLES = 12 }; /* of the steps that an average is taken over */
 
 /* One message on its way, and as many more as there are others that do the same through the same ports. */
 struct sent {
     int out, in; /* ports */
     int from, to;
-    unsigned char level, class;
+    unsigned char level, class, turn;
 };
 
 /* What is looked up for every message: a rank's node, GPU, and ports at each level; and how many there are of it. */
@@ -38,6 +39,7 @@ struct traffic {
     const int *ranks;     /* of the topology */
     struct place *places; /* of the same */
     struct sent *sent;    /* room for two of each rank */
+    int *ready;           /* scratch: of each rank, how many messages it has had, in turns */
     int nsent;
     int *load;               /* messages through each port; all zero but while fares are worked out */
     int *members, *with_gpu; /* ranks of the scope, by node */
@@ -51,15 +53,36 @@ static void raise(double *most, double value)
     *most = value > *most ? value : *most;
 }
 
-/* Puts all messages on their way, or takes them off. */
-static void fill_ports(struct traffic *w, int one)
+/* By all that ports carry. Leaves no load. */
+static void raise_to_busiest(struct traffic *w, struct tt_fares *fares)
+{
+    for (int i = 0; i < w->ports->n; i++) {
+        raise(i < w->ports->across ? &fares->near.beta : &fares->far.beta, w->load[i] * w->ports->beta[i]);
+        w->load[i] = 0;
+    }
+}
+
+/* Puts all messages of a turn on their way, or takes them off. */
+static void fill_ports(struct traffic *w, int turn, int one)
 {
     for (int i = 0; i < w->nsent; i++) {
         const struct sent *m = &w->sent[i];
 
+        if (m->turn != turn)
+            continue;
         w->load[m->out] += one * w->places[m->from].weight;
         w->load[m->in] += m->in == m->out ? 0 : one * w->places[m->to].weight;
     }
+}
+
+static void raise_to_slowest(const struct traffic *w, const struct sent *m, struct tt_fares *fares)
+{
+    struct tt_fare *fare = m->level == TT_LEVEL_NIC ? &fares->far : &fares->near;
+
+    raise(&fare->alpha, w->t->speed[m->level].alpha);
+    raise(&fare->beta, w->load[m->out] * w->ports->beta[m->out]);
+    raise(&fare->beta, w->load[m->in] * w->ports->beta[m->in]);
+    fares->any = true;
 }
 
 /* The slowest of those of a class, all being under way. */
@@ -70,17 +93,13 @@ static struct tt_fares slowest(const struct traffic *w, int class)
 
     for (int i = 0; i < w->nsent; i++) {
         const struct sent *m = &w->sent[i];
-        struct tt_fare *fare = m->level == TT_LEVEL_NIC ? &fares.far : &fares.near;
 
         if (m->class != class)
             continue;
-        raise(&fare->alpha, w->t->speed[m->level].alpha);
-        raise(&fare->beta, w->load[m->out] * w->ports->beta[m->out]);
-        raise(&fare->beta, w->load[m->in] * w->ports->beta[m->in]);
+        raise_to_slowest(w, m, &fares);
         messages++;
         across += m->level == TT_LEVEL_NIC;
     }
-    fares.any = messages > 0;
     fares.crossing = messages ? (double)across / messages : 0;
     return fares;
 }
@@ -121,13 +140,6 @@ static int rank_at(int number, int size)
     return number < pairs ? 2 * number + 1 : number + pairs;
 }
 
-static int swapped_folded(int a, int size, int k)
-{
-    const int peer = tt_folded_rank(a, size) ^ 1 << k;
-
-    return folds(a, size, 0) < 0 && peer < tt_pow2_below(size) ? rank_at(peer, size) : -1;
-}
-
 static int halves(int a, int size, int k)
 {
     const int i = tt_folded_rank(a, size);
@@ -151,23 +163,17 @@ static int down_tree(int a, int size, int k)
     return a % (2 << k) == 0 && a + (1 << k) < size ? a + (1 << k) : -1;
 }
 
-static int merges(int a, int size, int k)
+/* Up a tree; but for the last ranks' own, which have fewer behind them, and so are earlier than others of the step. */
+static int gathers(int a, int size, int k)
 {
-    const struct tt_merge m = tt_merge_at(tt_folded_rank(a, size), size, k);
+    const bool child = a & 1 << k && !(a & ((1 << k) - 1)), full = a + (1 << k) <= size || a == 1 << k;
 
-    return a == m.middle && m.middle < m.end ? m.first : -1;
+    return child && full ? a - (1 << k) : -1;
 }
 
 static int reflected(int a, int size, int k)
 {
     return tt_mod(k - a, size);
-}
-
-static enum tt_fold_class class_of(int a, int b, int size)
-{
-    const int paired = 2 * (size - tt_pow2_below(size));
-
-    return a < paired && b < paired ? TT_PAIRS : a < paired || b < paired ? TT_MIXED : TT_SINGLES;
 }
 
 /* As tt_topo_level says. */
@@ -194,25 +200,43 @@ static struct range senders(const struct traffic *w, pattern *to, int k)
     return (struct range){0, w->size, 1};
 }
 
-/* All messages of a pattern, of one class or told apart. */
-static void send_all(struct traffic *w, pattern *to, int k, bool by_class)
+/* What all of a tree's messages, of as many blocks as the subtree has ranks, keep the busiest ports at. */
+static struct tt_fares subtrees(struct traffic *w)
+{
+    struct tt_fares fares = {.any = w->size > 1};
+
+    for (int a = 1; a < w->size; a++) {
+        const struct place *from = &w->places[a & (a - 1)], *to = &w->places[a];
+        const enum tt_level level = level_between(from, to);
+        const int out = from->way[level].out, in = to->way[level].in, blocks = tt_subtree(a, w->size);
+
+        w->load[out] += blocks;
+        w->load[in] += in == out ? 0 : blocks;
+        raise(level == TT_LEVEL_NIC ? &fares.far.alpha : &fares.near.alpha, w->t->speed[level].alpha);
+    }
+    raise_to_busiest(w, &fares);
+    return fares;
+}
+
+static void send(struct traffic *w, int a, int b, int class, int turn)
+{
+    const struct place *from = &w->places[a], *to = &w->places[b];
+    const enum tt_level level = level_between(from, to);
+
+    w->sent[w->nsent++] = (struct sent){from->way[level].out, to->way[level].in,  a, b, (unsigned char)level,
+                                        (unsigned char)class, (unsigned char)turn};
+}
+
+/* All messages of a pattern. */
+static void send_all(struct traffic *w, pattern *to, int k)
 {
     const struct range range = senders(w, to, k);
 
     for (int a = range.first; a < range.end; a += range.stride) {
         const int b = to(a, w->size, k);
 
-        if (b >= 0 && b != a) {
-            const struct place *from = &w->places[a], *peer = &w->places[b];
-            const enum tt_level level = level_between(from, peer);
-
-            w->sent[w->nsent++] = (struct sent){from->way[level].out,
-                                                peer->way[level].in,
-                                                a,
-                                                b,
-                                                (unsigned char)level,
-                                                by_class ? class_of(a, b, w->size) : 0};
-        }
+        if (b >= 0 && b != a)
+            send(w, a, b, 0, 0);
     }
 }
 
@@ -221,21 +245,134 @@ static struct tt_fares fare_of(struct traffic *w, pattern *to, int k)
     struct tt_fares fares;
 
     w->nsent = 0;
-    send_all(w, to, k, false);
-    fill_ports(w, 1);
+    send_all(w, to, k);
+    fill_ports(w, 0, 1);
     fares = slowest(w, 0);
-    fill_ports(w, -1);
+    fill_ports(w, 0, -1);
     return fares;
 }
 
-static void fares_by_class(struct traffic *w, pattern *to, int k, struct tt_fares fares[TT_FOLD_CLASSES])
+/* ---- who has nobody to wait for in a step goes on to the next ----
+ * So messages of several steps are under way at the same time: in the same turn, if all take equally long. */
+
+/* Those of each class have the fares of the turns they are in. Returns the last turn. */
+static void fares_by_turn(struct traffic *w, struct tt_fares *fares, int turns)
 {
+    for (int turn = 0; turn < turns; turn++) {
+        fill_ports(w, turn, 1);
+        for (int i = 0; i < w->nsent; i++)
+            if (w->sent[i].turn == turn)
+                raise_to_slowest(w, &w->sent[i], &fares[w->sent[i].class]);
+        fill_ports(w, turn, -1);
+    }
+}
+
+/* The port that carries most of all messages, one turn with another: since when, in turns, and in what time per byte.
+ */
+static struct tt_busiest busiest_port(struct traffic *w, int turns)
+{
+    struct tt_busiest b = {.after = turns};
+    int most = 0;
+
+    for (int turn = 0; turn < turns; turn++)
+        fill_ports(w, turn, 1);
+    for (int i = 0; i < w->ports->n; i++)
+        if (w->load[i] * w->ports->beta[i] > b.fare.beta) {
+            b.fare.beta = w->load[i] * w->ports->beta[i];
+            most = i;
+        }
+    for (int turn = 0; turn < turns; turn++)
+        fill_ports(w, turn, -1);
+    for (int i = 0; i < w->nsent; i++) {
+        const struct sent *m = &w->sent[i];
+
+        if (m->out != most && m->in != most)
+            continue;
+        b.after = m->turn < b.after ? m->turn : b.after;
+        b.fare.alpha = w->t->speed[m->level].alpha;
+    }
+    return b;
+}
+
+/* In a fold, what a rank is; until it meets one that stands for a pair. */
+static enum tt_fold_state state_of(int a, int size)
+{
+    return a < 2 * (size - tt_pow2_below(size)) ? TT_FOR_TWO : TT_FOR_ONE;
+}
+
+/* Of a message between two, among nine. */
+static int class_of(enum tt_fold_state a, enum tt_fold_state b)
+{
+    return a < b ? a * TT_FOLD_STATES + b : b * TT_FOLD_STATES + a;
+}
+
+/* a sends to b when both are ready. How many turns there have been then. */
+static int meet(struct traffic *w, int a, int b, int class)
+{
+    const int turn = w->ready[a] > w->ready[b] ? w->ready[a] : w->ready[b];
+
+    send(w, a, b, class, turn);
+    w->ready[a] = w->ready[b] = turn + 1;
+    return turn + 1;
+}
+
+/* Down a binomial tree, from the largest step: each rank that is there sends to its next child. */
+static void fill_served(struct traffic *w, struct tt_net *net)
+{
+    int turns = 0;
+
     w->nsent = 0;
-    send_all(w, to, k, true);
-    fill_ports(w, 1);
-    for (int class = 0; class < TT_FOLD_CLASSES; class ++)
-        fares[class] = slowest(w, class);
-    fill_ports(w, -1);
+    memset(w->ready, 0, (size_t)w->size * sizeof *w->ready);
+    for (int k = tt_steps(w->size) - 1; k >= 0; k--)
+        for (int a = 0; a + (1 << k) < w->size; a += 2 << k) {
+            const int turn = meet(w, a, a + (1 << k), k);
+
+            turns = turn > turns ? turn : turns;
+        }
+    fares_by_turn(w, net->served, turns);
+    net->serving = busiest_port(w, turns);
+}
+
+/* Up the canonical tree: two groups merge when both are ready. */
+static void fill_merge(struct traffic *w, struct tt_net *net)
+{
+    int turns = 0;
+
+    w->nsent = 0;
+    memset(w->ready, 0, (size_t)w->size * sizeof *w->ready);
+    for (int k = 0; 1 << k <= tt_pow2_below(w->size); k++)
+        for (int part = 0; part < tt_pow2_below(w->size); part += 1 << k) {
+            const struct tt_merge m = tt_merge_at(part, w->size, k);
+
+            if (m.middle < m.end)
+                turns = meet(w, m.middle, m.first,
+                             k * FOLD_CLASSES + class_of(state_of(m.first, w->size), state_of(m.middle, w->size)));
+        }
+    fares_by_turn(w, net->merge[0].between[0], turns);
+}
+
+/* Those that stay exchange, of their numbers one bit after the other. */
+static void fill_folded(struct traffic *w, struct tt_fold_fares *fares, enum tt_order order)
+{
+    const int size = w->size, parts = tt_pow2_below(size), steps = tt_steps(parts);
+    int *state = w->ready;
+
+    for (int part = 0; part < parts; part++)
+        state[part] = state_of(rank_at(part, size), size);
+    for (int i = 0; i < steps; i++) {
+        const int k = order == TT_NEAR_FIRST ? i : steps - 1 - i;
+
+        w->nsent = 0;
+        for (int part = 0; part < parts; part++) {
+            const int peer = part ^ 1 << k;
+
+            send(w, rank_at(part, size), rank_at(peer, size), class_of(state[part], state[peer]), 0);
+        }
+        fares_by_turn(w, fares[k].between[0], 1);
+        for (int part = 0; part < parts; part++)
+            if (state[part] == TT_FOR_ONE && state[part ^ 1 << k] != TT_FOR_ONE)
+                state[part] = TT_MET_ONE;
+    }
 }
 
 static void add_fare(struct tt_fare *sum, const struct tt_fare *fare, double weight)
@@ -266,11 +403,11 @@ static struct tt_fares both_ways(struct traffic *w)
     struct tt_fares fares;
 
     w->nsent = 0;
-    send_all(w, shifted, 0, false);
-    send_all(w, before, 0, false);
-    fill_ports(w, 1);
+    send_all(w, shifted, 0);
+    send_all(w, before, 0);
+    fill_ports(w, 0, 1);
     fares = slowest(w, 0);
-    fill_ports(w, -1);
+    fill_ports(w, 0, -1);
     return fares;
 }
 
@@ -325,10 +462,7 @@ static struct tt_fares everybody(struct traffic *w)
             if (at[level] > 0)
                 raise(level == TT_LEVEL_NIC ? &fares.far.alpha : &fares.near.alpha, w->t->speed[level].alpha);
     }
-    for (int i = 0; i < w->ports->n; i++) {
-        raise(i < w->ports->across ? &fares.near.beta : &fares.far.beta, w->load[i] * w->ports->beta[i]);
-        w->load[i] = 0;
-    }
+    raise_to_busiest(w, &fares);
     fares.crossing = w->size > 1 ? across / ((double)w->size * (w->size - 1)) : 0;
     return fares;
 }
@@ -369,27 +503,6 @@ static struct tt_fares alone(const struct tt_topo *t, const struct tt_fares *all
 
 /* ---- making ---- */
 
-/* Where there are pairs. */
-static void fill_folded(struct tt_net *net, struct traffic *w)
-{
-    const int parts = tt_pow2_below(w->size);
-
-    for (int k = 0; 1 << k < parts && k < TT_MAX_BITS; k++)
-        fares_by_class(w, swapped_folded, k, net->folded[k]);
-    for (int k = 0; 1 << k <= parts && k < TT_MAX_BITS; k++)
-        fares_by_class(w, merges, k, net->merge[k]);
-    net->fold = fare_of(w, folds, 0);
-}
-
-/* Where there are none, groups merge up the tree. */
-static void fill_unfolded(struct tt_net *net, struct traffic *w)
-{
-    for (int k = 0; 1 << k < w->size && k < TT_MAX_BITS; k++) {
-        net->folded[k][TT_SINGLES] = fare_of(w, swapped_folded, k);
-        net->merge[k + 1][TT_SINGLES] = net->tree[k];
-    }
-}
-
 static void fill_patterns(struct tt_net *net, struct traffic *w)
 {
     const int parts = tt_pow2_below(w->size);
@@ -398,10 +511,17 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
         net->shift[k] = fare_of(w, shifted, k);
         net->climb[k] = fare_of(w, climbs, k);
         net->tree[k] = fare_of(w, down_tree, k);
+        net->gathered[k] = fare_of(w, gathers, k);
     }
     for (int k = 0; 1 << k < parts && k < TT_MAX_BITS; k++)
         net->halves[k] = fare_of(w, halves, k);
-    (parts < w->size ? fill_folded : fill_unfolded)(net, w);
+    if (parts < w->size)
+        net->fold = fare_of(w, folds, 0);
+    fill_folded(w, net->folded[TT_NEAR_FIRST], TT_NEAR_FIRST);
+    fill_folded(w, net->folded[TT_FAR_FIRST], TT_FAR_FIRST);
+    fill_served(w, net);
+    fill_merge(w, net);
+    net->subtrees = subtrees(w);
     net->both = both_ways(w);
     net->all = everybody(w);
     net->reverse = fare_of(w, reversed, 0);
@@ -469,7 +589,8 @@ static struct tt_net *net_of(const struct tt_topo *t, const struct tt_ports *por
     w.members = calloc(nodes * 2, sizeof *w.members);
     w.sent = malloc((size_t)size * 2 * sizeof *w.sent);
     w.places = malloc((size_t)size * sizeof *w.places);
-    if (net && w.load && w.members && w.sent && w.places) {
+    w.ready = malloc((size_t)size * sizeof *w.ready);
+    if (net && w.load && w.members && w.sent && w.places && w.ready) {
         w.sharing = w.load + ports->n;
         w.with_gpu = w.members + nodes;
         fill_places(&w, weights);
@@ -484,6 +605,7 @@ static struct tt_net *net_of(const struct tt_topo *t, const struct tt_ports *por
     free(w.members);
     free(w.sent);
     free(w.places);
+    free(w.ready);
     return net;
 }
 

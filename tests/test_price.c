@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "algos/pieces.h"
 #include "coll/plan.h"
 #include "selector/net.h"
 #include "selector/price.h"
@@ -271,7 +272,7 @@ END_TEST
 
 /* ---- the fares of patterns are what a round of them costs ---- */
 
-enum { SHIFT, CLIMB, FOLD, FOLDED, TREE, MERGE, ALL, ONE, PATTERNS };
+enum { SHIFT, CLIMB, FOLD, FOLDED, TREE, ALL, ONE, PATTERNS };
 static int pattern, bit, hub;
 
 /* The place of a rank among those that stay when pairs fold. -1: it sits out. */
@@ -282,18 +283,10 @@ static int place_of(int rank, int size)
     return rank >= 2 * pairs ? rank - pairs : rank % 2 ? rank / 2 : -1;
 }
 
-/* The first rank of the group that part `place` begins: of a folded pair the one that sits out. */
-static int first_at(int place, int size)
-{
-    const int pairs = size - tt_pow2_below(size);
-
-    return place < pairs ? 2 * place : place + pairs;
-}
-
 /* Does a send to b in the pattern? */
 static bool sends(int a, int b, int size)
 {
-    const int place = place_of(a, size), other = place_of(b, size), parts = tt_pow2_below(size);
+    const int place = place_of(a, size), other = place_of(b, size);
 
     if (a == b)
         return false;
@@ -308,13 +301,6 @@ static bool sends(int a, int b, int size)
         return place >= 0 && other >= 0 && (place ^ other) == 1 << bit;
     case TREE:
         return b - a == 1 << bit && a % (2 << bit) == 0;
-    case MERGE:
-        if (bit == 0)
-            return place_of(b, size) < 0 && a == b + 1;
-        for (int i = 0; i < parts; i += 1 << bit)
-            if (a == first_at(i + (1 << bit) / 2, size) && b == first_at(i, size))
-                return true;
-        return false;
     case ONE:
         return b == hub;
     default:
@@ -339,12 +325,13 @@ static double fare(const struct tt_fares *f, double n)
 /* The slowest of the classes, where there are some. */
 static double slowest(const struct tt_net *net, double n)
 {
-    const struct tt_fares *const of[] = {net->shift + bit, net->climb + bit, &net->fold, net->folded[bit],
-                                         net->tree + bit,  net->merge[bit],  &net->all,  net->one + net->node[hub]};
+    const struct tt_fares *const folded = net->folded[TT_FAR_FIRST][bit].between[0];
+    const struct tt_fares *const of[] = {
+        net->shift + bit, net->climb + bit, &net->fold, folded, net->tree + bit, &net->all, net->one + net->node[hub]};
     double most = fare(of[pattern], n);
 
-    for (int class = 1; (pattern == FOLDED || pattern == MERGE) && class < TT_FOLD_CLASSES; class ++)
-        most = fmax(most, fare(of[pattern] + class, n));
+    for (int i = 1; pattern == FOLDED && i < TT_FOLD_STATES * TT_FOLD_STATES; i++)
+        most = fmax(most, fare(folded + i, n));
     return most;
 }
 
@@ -386,6 +373,33 @@ START_TEST(fares_are_what_a_round_costs)
     for (int size = 1; size < 40; size += size < 9 ? 1 : 10)
         for (int place = 0; place < MACHINE_PLACES; place++)
             check_machine(_i, size, place);
+}
+END_TEST
+
+static void expect_shared(const struct tt_fares *f, int messages)
+{
+    expect(f->far.beta, messages / 12.5e9);
+}
+
+/* Ranks 0 to 11 are on nodes 0, 1, 2 in turn, which have a NIC each. Who is a step ahead shares it with those who are
+ * then under way: ranks 8 and 0 send at once to 10 and 4, who are both on node 1. */
+START_TEST(ranks_ahead_share_links)
+{
+    struct tt_topo *t = machine(A100_PCIE, 12, ROUND_ROBIN);
+    struct tt_net *net = tt_net_make(t);
+
+    expect_shared(&net->served[3], 1); /* 0 to 8 */
+    expect_shared(&net->served[2], 2); /* 0 to 4 */
+    expect_shared(&net->served[1], 2); /* 8 to 10; 0 to 2 and 4 to 6, while 8 and 10 send to 9 and 11 */
+    expect_shared(&net->served[0], 2); /* those, and then the others to their neighbours */
+    ck_assert_int_eq(net->serving.after, 0);
+    expect(net->serving.fare.beta, 5 / 12.5e9);                       /* 0 to 8, 4, 2 and 1; 6 to 7 */
+    expect_shared(&net->merge[0].between[TT_FOR_TWO][TT_FOR_TWO], 2); /* 1 to 0, and 7 to 6 */
+    expect_shared(&net->merge[1].between[TT_FOR_ONE][TT_FOR_ONE], 2); /* 9 to 8, at the same time as 3 to 2 */
+    expect_shared(&net->merge[1].between[TT_FOR_TWO][TT_FOR_TWO], 1); /* 2 to 0 */
+    expect_shared(&net->merge[3].between[TT_FOR_TWO][TT_FOR_ONE], 1); /* 8 to 0 */
+    tt_net_free(net);
+    tt_topo_free(t);
 }
 END_TEST
 
@@ -489,6 +503,7 @@ int main(void)
     tcase_add_test(paper, plans_that_do_not_fit_have_no_price);
     suite_add_tcase(suite, paper);
     tcase_add_loop_test(fares, fares_are_what_a_round_costs, 0, MACHINE_KINDS);
+    tcase_add_test(fares, ranks_ahead_share_links);
     tcase_add_test(fares, levels_have_fares_of_their_own);
     tcase_add_test(fares, uneven_nodes_are_at_work_to_the_end);
     tcase_set_timeout(fares, 60);
