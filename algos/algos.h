@@ -216,9 +216,11 @@ struct tt_busiest {
 /* Ranks are told apart by up to so many bits. */
 enum { TT_MAX_BITS = 24 };
 
-/* Nodes that are alike: how many there are of them, ranks on each, and NICs that these use. */
+/* Nodes that are alike: how many there are of them, ranks on each, and NICs that these use. Where nodes own parts of a
+ * vector by their NICs (levels.h): how much of it one owns, and how much all those do not that have more ranks. */
 struct tt_node_class {
     int nodes, ranks, nics;
+    double owned, left;
 };
 
 /* The links between the ranks of a scope, as the closed forms see them. A formula reads at most O(log p) of it. */

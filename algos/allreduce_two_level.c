@@ -151,30 +151,58 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return error;
 }
 
+/* A longer slice's rank owns what those of shorter ones leave it, a piece in each of these; but the last two are one. */
+static double owned_pieces(const struct tt_net *net, const struct tt_node_class *class)
+{
+    return (int)tt_larger(1, net->within->size * class->owned / class->ranks / class->left - 0.01);
+}
+
+/* What a rank adds up, within and across. */
+struct adds {
+    double within, across;
+};
+
+static struct adds adds_of(const struct tt_net *net, const struct tt_node_class *class, const struct tt_pipeline *pipe,
+                           const struct tt_shape *s)
+{
+    const double n = tt_bytes(s, s->count), owned = class->owned / class->ranks, others = net->across->size - 1;
+    const double elements = tt_segment_elements(pipe, s->count) * owned;
+    const double pieces = owned > 0 ? tt_smaller(owned_pieces(net, class), 1 + elements) : 0;
+
+    return (struct adds){tt_pipeline_adds(net, pipe, class->ranks - 1, (class->ranks - 1) * n / class->ranks),
+                         tt_pipeline_adds(net, pipe, others * pieces, others * owned * n)};
+}
+
 static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class,
                                   const struct tt_pipeline *pipe, const struct tt_shape *s)
 {
     const int here = class->ranks, others = net->across->size - 1;
-    const double n = tt_bytes(s, s->count), slice = n / here, owned = tt_owned(net, class);
+    const double n = tt_bytes(s, s->count), owned = class->owned;
     const double in = tt_nics_busy(net, class, n * tt_larger(1 - owned, others * owned), here);
-    struct tt_stages w = {.local = tt_pipeline_adds(net, pipe, here - 1 + (owned > 0 ? others : 0),
-                                                    (here - 1 + others * owned) * slice)};
+    struct tt_stages w = {0};
 
-    tt_add_within(&w, net, tt_within_busy(net, here, slice, here), tt_smaller(here - 1, tt_segment_elements(pipe, s->count)), 2);
+    tt_add_within(&w, net, tt_within_busy(net, here, n / here, here),
+                  tt_smaller(here - 1, tt_segment_elements(pipe, s->count)), 2);
     tt_add_across(&w, net, in, tt_nics_busy(net, class, n * (1 + (others - 1) * owned), here), others, 2);
     return w;
 }
 
+/* Nodes wait for each other: for who adds up most within, and then for who adds up most across. */
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
     struct tt_stages w = {0};
+    struct adds most = {0, 0};
 
     for (int i = 0; i < net->classes; i++) {
         const struct tt_stages of = stages_of(net, &net->class[i], &pipe, s);
+        const struct adds adds = adds_of(net, &net->class[i], &pipe, s);
 
         tt_stages_raise(&w, &of);
+        most = (struct adds){tt_larger(most.within, adds.within), tt_larger(most.across, adds.across)};
+        w.local = tt_larger(w.local, adds.within + adds.across);
     }
+    w.all += most.within + most.across - w.local;
     return s->count > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }
 

@@ -445,10 +445,9 @@ double tt_across_one(const struct tt_net *net, double n, int messages, int poste
     return n > 0 ? tt_posted(&net->alone.far, n, messages, posted * net->overhead) : 0;
 }
 
-/* As set_shares() above. */
-double tt_owned(const struct tt_net *net, const struct tt_node_class *class)
+/* As set_shares() above: how long the nodes take that own anything, in terms of a vector through a NIC. */
+static double owners_time(const struct tt_node_class *class, int classes, int nodes)
 {
-    const int others = net->across->size - 2;
     double time = 1, last, nics;
 
     do {
@@ -456,14 +455,30 @@ double tt_owned(const struct tt_net *net, const struct tt_node_class *class)
 
         last = time;
         nics = 0;
-        for (int i = 0; i < net->classes; i++)
-            if (net->class[i].nics * last > 1 || others == 0 || last >= 1) {
-                owners += net->class[i].nodes;
-                nics += (double)net->class[i].nodes * net->class[i].nics;
+        for (int i = 0; i < classes; i++)
+            if (class[i].nics * last > 1 || last >= 1) {
+                owners += class[i].nodes;
+                nics += (double)class[i].nodes * class[i].nics;
             }
-        time = (others + owners) / nics;
+        time = (nodes - 2 + owners) / nics;
     } while (time < last);
-    return others == 0 ? class->nics / nics : tt_larger(class->nics * time - 1, 0) / others;
+    return time;
+}
+
+void tt_share_out(struct tt_node_class *class, int classes, int nodes)
+{
+    const double time = owners_time(class, classes, nodes);
+    double nics = 0;
+
+    for (int i = 0; i < classes; i++)
+        nics += (double)class[i].nodes * class[i].nics;
+    for (int i = 0; i < classes; i++)
+        class[i].owned = nodes == 2 ? class[i].nics / nics : tt_larger(class[i].nics * time - 1, 0) / (nodes - 2);
+    for (int i = 0; i < classes; i++) {
+        class[i].left = 1;
+        for (int k = 0; k < classes; k++)
+            class[i].left -= class[k].ranks > class[i].ranks ? class[k].nodes * class[k].owned : 0;
+    }
 }
 
 int tt_counterparts(const struct tt_net *net, const struct tt_node_class *class)
@@ -544,7 +559,29 @@ double tt_segment_elements(const struct tt_pipeline *pipe, double n)
     return n * pipe->lanes / pipe->parts;
 }
 
-static double pow2(double x) { return x*x; }
+/* Lanes that want to reduce at the same time, or to use the same port, wait for each other: the longer the busier both
+ * are that they turn to one after the other. */
+static double waits(double a, double b, double busiest)
+{
+    return busiest > 0 ? 0.8 * (a * a + b * b) / busiest : 0;
+}
+
+/* How long it takes to post all messages, with what of alpha is not over meanwhile. */
+static double posting(const struct tt_net *net, const struct tt_pipeline *pipe, const struct tt_stages *w)
+{
+    const int lanes = pipe->lanes, together = pipe->segments == 1 ? 1 : lanes - 1;
+    const double hidden = tt_smaller(w->alphas - w->last, w->hiding * net->overhead * (lanes - 1));
+
+    return w->alphas - hidden +
+           (w->messages * lanes * pipe->segments + w->later + w->beside * together) * net->overhead;
+}
+
+/* One stage after the other. */
+static double one_segment(const struct tt_stages *w)
+{
+    return w->alphas + w->all + w->local + tt_larger(0, w->aside - w->first);
+}
+
 double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w)
 {
     const int lanes = pipe->lanes, segments = pipe->segments;
@@ -552,18 +589,12 @@ double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe
     const double wire = tt_larger(w.within, w.across), busiest = tt_larger(wire, local), rest = w.all + local - busiest;
     const double exposed = tt_smaller(1, segments == 1 ? segment : segment * lanes / 2);
     const double third = tt_smaller(local, tt_smaller(w.within, w.across)); /* no less busy than that */
-    const double queues = segments == 1 ? 0 : 0.8 * (pow2(tt_smaller(wire, local)) + pow2(third)) / busiest / lanes;
+    const double queues = segments == 1 ? 0 : waits(tt_smaller(wire, local), third, busiest) / lanes;
     const double flow = w.alphas + busiest + exposed * rest + queues;
-    const double post = w.messages * net->overhead; /* one after the other, whatever the lane */
-    const double hidden = tt_smaller(w.alphas - w.last, w.hiding * net->overhead * (lanes - 1));
-    const double others = (w.later + w.beside * (segments == 1 ? 1 : lanes - 1)) * net->overhead;
-    const double posts = w.alphas - hidden + post * segments * lanes + others;
-    const double round = w.alpha + tt_larger(2 * segment * wire, post) + segment * w.local;
+    const double round = w.alpha + tt_larger(2 * segment * wire, w.messages * net->overhead) + segment * w.local;
     const double rounds = w.alphas + (segments - 1) * round + segment * (w.all + local);
 
-    if (lanes * segments == 1)
-        return w.alphas + w.all + w.local + tt_larger(0, w.aside - w.first); /* one after the other */
-    return tt_larger(tt_larger(flow, posts), rounds);
+    return lanes * segments == 1 ? one_segment(&w) : tt_larger(tt_larger(flow, rounds), posting(net, pipe, &w));
 }
 
 /* Messages of the rooted stages that are not empty, where segments have so many elements: from the root to its node; from

@@ -163,8 +163,8 @@ double tt_across_cost(const struct tt_net *net, double busy, double posted);
 double tt_within_one(const struct tt_net *net, double n, int messages, int posted);
 double tt_across_one(const struct tt_net *net, double n, int messages, int posted);
 
-/* How much of a vector each node of a class owns (above), as a part of it. */
-double tt_owned(const struct tt_net *net, const struct tt_node_class *class);
+/* Fills in what nodes own of a vector, as above; so many of them in all. */
+void tt_share_out(struct tt_node_class *class, int classes, int nodes);
 
 /* Where each rank of other nodes has a counterpart on a node: how many of them has who has most; and how many go through
  * each of its NICs. */

@@ -255,6 +255,7 @@ static struct tt_stages stages_of(const struct tt_net *net, const struct tt_pipe
     const int sharing = net->across->size - s->commutes, rails = net->rails;
     const double n = tt_bytes(s, s->count), slice = n / rails, passed = (sharing - 1.0) / sharing;
     const double elements = tt_segment_elements(pipe, s->count), slices = tt_smaller(rails - 1, elements);
+    const int pieces = elements < rails ? 0 : tt_smaller(home->ranks - 1, elements / rails);
     const double to_root = home->ranks > 1 && rails > 1 ? n * net->within->alone.near.beta : 0;
     double busy = home_busy(net, home->ranks, n), nics = 0;
     struct tt_stages w = {0};
@@ -270,9 +271,9 @@ static struct tt_stages stages_of(const struct tt_net *net, const struct tt_pipe
         busy = tt_larger(busy, tt_within_busy(net, class->ranks, slice, rails));
         w.local = tt_larger(w.local, tt_pipeline_adds(net, pipe, adds, bytes));
     }
-    tt_add_within(&w, net, busy, slices + tt_smaller(tt_larger(0, home->ranks - 2), elements / rails), 1);
+    tt_add_within(&w, net, busy, slices + tt_larger(0, pieces - 1), 1);
     if (sharing == 1)
-        tt_add_within(&w, net, home->ranks > 1 ? slice * net->within->alone.near.beta : 0, 1, 1);
+        tt_add_within(&w, net, pieces > 0 ? slice * net->within->alone.near.beta : 0, 1, 1);
     tt_add_across(&w, net, nics, 0, sharing - 1, passed);
     w.all += pipe->lanes > 1 ? 0.75 * nics * passed : 0;
     tt_add_across(&w, net, nics, nics, 1, 1);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "algos/costs.h"
+#include "algos/levels.h"
 #include "selector/ports.h"
 
 enum { FOLD_CLASSES = TT_FOLD_STATES * TT_FOLD_STATES };
@@ -645,10 +645,11 @@ static void sort_nodes(struct tt_net *net, const struct tt_nodes *nodes)
 
         while (k < net->classes && (class[k].ranks != ranks || class[k].nics != nics))
             k++;
-        class[k] = (struct tt_node_class){class[k].nodes + 1, ranks, nics};
+        class[k] = (struct tt_node_class){.nodes = class[k].nodes + 1, .ranks = ranks, .nics = nics};
         class_of[i] = k;
         net->classes += k == net->classes;
     }
+    tt_share_out(class, net->classes, nodes->n);
 }
 
 /* The largest node, and one rank of each: as many of the latter as the smallest node has. */

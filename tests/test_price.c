@@ -423,8 +423,62 @@ START_TEST(levels_have_fares_of_their_own)
     expect(net->across->shift[0].far.beta, 3 / 12.5e9);
     expect(net->across->all.far.beta, 3 * 3 / 12.5e9);
     expect(net->across->one[0].far.beta, 3 * 3 / 12.5e9);
+    ck_assert_int_eq(net->classes, 2); /* one NIC each, whatever the ranks */
+    ck_assert_int_eq(net->class[net->class_of[3]].ranks, 3);
+    expect(net->class[0].owned, 0.25);
+    expect(net->class[1].owned, 0.25);
     tt_net_free(net);
     tt_topo_free(t);
+}
+END_TEST
+
+/* Nodes of so many ranks, each with a NIC of its own of 1 byte a second; within nodes they are far quicker. */
+static struct tt_topo *uneven_nodes(const int *ranks, int n)
+{
+    int size = 0;
+    struct tt_topo *t;
+
+    for (int i = 0; i < n; i++)
+        size += ranks[i];
+    t = tt_topo_new(size, n);
+    ck_assert_ptr_nonnull(t);
+    for (int i = 0, r = 0; i < n; i++)
+        for (int k = 0; k < ranks[i]; k++, r++)
+            t->seats[r] = (struct tt_seat){.node = i, .socket = -1, .gpu = -1, .nic = k};
+    ck_assert_int_eq(tt_topo_settle(t), 0);
+    t->speed[TT_LEVEL_HOST].beta = 1e-3;
+    t->speed[TT_LEVEL_NIC].beta = 1;
+    return t;
+}
+
+/* However uneven nodes are, an allreduce of n bytes takes no longer than they must go through the smallest node's NICs, or
+ * 2(N-1) n through all together; and a little, for the first segments and the last. */
+START_TEST(uneven_nodes_are_at_work_to_the_end)
+{
+    static const struct {
+        int n, ranks[6];
+        double bound;
+    } rows[] = {
+        {2, {8, 3}, 1 / 3.0},
+        {3, {4, 4, 3}, 4 / 11.0},
+        {4, {4, 4, 2, 1}, 1},
+        {4, {8, 8, 8, 4}, 0.25},
+        {6, {4, 4, 4, 4, 4, 3}, 10 / 23.0},
+    };
+    const struct tt_alg *alg = tt_alg_find(TT_COLL_allreduce, "two_level", 9);
+    const int64_t n = 1 << 20;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct tt_topo *t = uneven_nodes(rows[i].ranks, rows[i].n);
+        const struct tt_shape s = {.coll = TT_COLL_allreduce, .size = t->size, .commutes = true, .unit = 1, .count = n,
+                                   .segment = n / 64, .nodes = &t->nodes};
+        const double time = tt_price_call(t, alg, &s, NULL) / (double)n;
+
+        ck_assert_double_ge(time, rows[i].bound * 0.999);
+        ck_assert_msg(time <= rows[i].bound * 1.12, "nodes %d: %g of a vector through a NIC, not %g", (int)i, time,
+                      rows[i].bound);
+        tt_topo_free(t);
+    }
 }
 END_TEST
 
@@ -451,6 +505,7 @@ int main(void)
     tcase_add_loop_test(fares, fares_are_what_a_round_costs, 0, MACHINE_KINDS);
     tcase_add_test(fares, ranks_ahead_share_links);
     tcase_add_test(fares, levels_have_fares_of_their_own);
+    tcase_add_test(fares, uneven_nodes_are_at_work_to_the_end);
     tcase_set_timeout(fares, 60);
     suite_add_tcase(suite, fares);
     srunner_run_all(runner, CK_ENV);
