@@ -40,6 +40,7 @@ struct tt_nodes {
     const int *of;    /* the node of each rank */
     const int *ranks; /* all ranks, node by node, in rank order within each */
     const int *first; /* n + 1: node i's are ranks[first[i]] to ranks[first[i + 1] - 1] */
+    const int *nics;  /* of each node: NICs that its ranks use, which is what it has of the network */
 };
 
 /* What a rank knows about one call. Except for inplace and what is called local below, every field is the same on all
@@ -215,6 +216,11 @@ struct tt_busiest {
 /* Ranks are told apart by up to so many bits. */
 enum { TT_MAX_BITS = 24 };
 
+/* Nodes that are alike: how many there are of them, ranks on each, and NICs that these use. */
+struct tt_node_class {
+    int nodes, ranks, nics;
+};
+
 /* The links between the ranks of a scope, as the closed forms see them. A formula reads at most O(log p) of it. */
 struct tt_net {
     int size;                           /* p */
@@ -247,10 +253,13 @@ struct tt_net {
     const struct tt_net *within;     /* two levels: the ranks of the largest node; NULL where there is one node */
     const struct tt_net *across;     /* one rank of each node, as many at a time as the smallest node has ranks */
     int rails;                       /* which is so many */
+    int classes;                     /* two levels: of nodes */
+    const struct tt_node_class *class;
+    const int *class_of;             /* each node */
 };
 
 /* Who carries out a call: we do, by the plan that build writes, or somebody else's library. */
-enum tt_delegate { TT_OWN, TT_TO_MPI };
+enum tt_delegate { TT_OWN, TT_TO_MPI, TT_TO_NCCL };
 
 struct tt_alg {
     enum tt_coll coll;

@@ -110,19 +110,35 @@ int tt_allgather_two_level(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+/* A node's own blocks go round in it while the others' come in. */
+static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class, double n)
+{
+    const int here = class->ranks, others = net->across->size - 1, most = tt_counterparts(net, class);
+    const double own = tt_within_busy(net, here, n, here), average = (double)(net->size - here) / here;
+    const double out = tt_nics_busy(net, class, n * here * others, here);
+    const double in = tt_counterparts_by_nic(net, class) * n * net->alone.far.beta;
+    struct tt_stages w = {0};
+
+    tt_add_across(&w, net, tt_larger(out, in), tt_larger(out, in), others, 1);
+    w.all = tt_larger(w.all, tt_within_cost(net, own, others + here - 1) - w.alphas);
+    tt_add_within(&w, net, tt_within_busy(net, here, average * n, here), most * (here - 1), 1);
+    w.within += own;
+    w.messages += here - 1;
+    return w;
+}
+
 double tt_allgather_two_level_cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, tt_longest(s), TT_MAX_LANES);
-    const int here = net->within->size, segments = pipe.lanes * pipe.segments;
-    const double n = tt_block_bytes(s), blocks = (double)(net->size - here) / here; /* that a rank hands on */
-    struct tt_stages own = {0}, w = {0};
+    const int segments = pipe.lanes * pipe.segments;
+    const double n = tt_block_bytes(s);
+    struct tt_stages w = {0};
 
-    tt_add_within(&own, net, n, here, here - 1, 1); /* at the same time as across */
-    tt_add_across(&w, net, tt_most_across(net) * n / (net->across->size - 1), 1);
-    w.all = tt_larger(w.all, own.within);
-    tt_add_within(&w, net, blocks * n, here, blocks * (here - 1), 1);
-    w.within += own.within;
-    w.messages += own.messages;
+    for (int i = 0; i < net->classes; i++) {
+        const struct tt_stages of = stages_of(net, &net->class[i], n);
+
+        tt_stages_raise(&w, &of);
+    }
     return n > 0 ? tt_larger(tt_pipeline_cost(net, &pipe, w),
                              segments * tt_copies(net, n / segments) + net->within->all.near.alpha)
                  : 0;

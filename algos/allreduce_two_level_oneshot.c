@@ -29,11 +29,20 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
-    const int here = net->within->size, nodes = net->across->size;
+    const int here = net->within->size, others = net->across->size - 1;
     const double n = tt_bytes(s, s->count);
+    double busy = 0;
+    int posted = 0;
 
-    return tt_within_cost(net, n, here) + tt_across_cost(net, n * here / net->rails) +
-           (here - 1 + nodes - 1) * tt_adds(net, n);
+    for (int i = 0; i < net->classes; i++) {
+        const struct tt_node_class *class = &net->class[i];
+
+        busy = tt_larger(busy, tt_counterparts_by_nic(net, class) * n * net->alone.far.beta);
+        busy = tt_larger(busy, tt_nics_busy(net, class, n * class->ranks * others, class->ranks));
+        posted = tt_counterparts(net, class) > posted ? tt_counterparts(net, class) : posted;
+    }
+    return tt_within_cost(net, tt_within_busy(net, here, n, here), here - 1) + tt_across_cost(net, busy, posted) +
+           (here - 1 + others) * tt_adds(net, n);
 }
 
 TT_ALGORITHM(allreduce, two_level_oneshot,

@@ -28,7 +28,7 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     if (error)
         return error;
     tt_enter_node(p, &at);
-    o = tt_hand_in(p, tt_at(SEND, 0), s->count, at.rails, -1, tt_tmp(p, (at.here - 1) * (s->count / at.rails + 1)));
+    o = tt_hand_in(p, tt_at(SEND, 0), s->count, at.rails, -1, tt_tmp(p, (at.here - 1) * tt_part_most(s->count, at.rails)));
     tt_leave(p);
     tt_fence(p);
     sum = tt_at(RECV, o.own.at);
@@ -43,10 +43,15 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
+    const int here = net->within->size, others = net->across->size - 1;
     const double slice = tt_bytes(s, tt_cut(s->count, net->rails, 1));
+    const double owners = tt_smaller(net->rails, (double)s->count), within = tt_within_busy(net, here, slice, net->rails);
+    double across = 0;
 
-    return 2 * tt_within_cost(net, slice, net->rails) + tt_across_cost(net, slice) +
-           (net->within->size - 1 + net->across->size - 1) * tt_adds(net, slice);
+    for (int i = 0; i < net->classes; i++)
+        across = tt_larger(across, tt_nics_busy(net, &net->class[i], others * owners * slice, net->rails));
+    return tt_within_cost(net, within, owners) + tt_across_cost(net, across, others) +
+           tt_within_cost(net, within, here - 1) + (here - 1 + others) * tt_adds(net, slice);
 }
 
 TT_ALGORITHM(allreduce, two_level_rails,

@@ -27,7 +27,7 @@ struct segment {
 
 static int64_t slice_at(const struct work *w, const struct segment *g, int rail)
 {
-    return g->at.at + tt_cut(g->n, w->at.rails, rail);
+    return g->at.at + tt_part_at(g->n, w->at.rails, rail);
 }
 
 static struct segment segment_of(const struct work *w, const struct tt_segment *parts)
@@ -59,8 +59,8 @@ static void to_rails(struct tt_plan *p, const struct work *w, const struct segme
 
     for (int i = 0; i < others; i++) {
         const int place = tt_mod(w->place + 1 + i, at->here);
-        const struct tt_loc piece = tt_plus(own, tt_cut(n, others, i)), slice = tt_at(RECV, slice_at(w, g, place));
-        const int64_t of_piece = tt_cut(n, others, i + 1) - tt_cut(n, others, i);
+        const struct tt_loc piece = tt_plus(own, tt_part_at(n, others, i)), slice = tt_at(RECV, slice_at(w, g, place));
+        const int64_t of_piece = tt_part_at(n, others, i + 1) - tt_part_at(n, others, i);
         const int64_t of_slice = place < at->rails ? slice_at(w, g, place + 1) - slice.at : 0;
 
         if (at->local == w->place) {
@@ -79,11 +79,11 @@ static void leave(struct tt_plan *p, const struct work *w, const struct segment 
     const int others = w->at.nodes->n - 1, mine = tt_mod(w->at.node - w->home - 1, others + 1);
 
     if (w->at.node != w->home)
-        tt_recv(p, w->at.rail[w->home], tt_plus(g->slice, tt_cut(g->length, others, mine)),
-                tt_cut(g->length, others, mine + 1) - tt_cut(g->length, others, mine));
+        tt_recv(p, w->at.rail[w->home], tt_plus(g->slice, tt_part_at(g->length, others, mine)),
+                tt_part_at(g->length, others, mine + 1) - tt_part_at(g->length, others, mine));
     for (int i = 0; w->at.node == w->home && i < others; i++)
-        tt_send(p, w->at.rail[w->home + 1 + i], tt_plus(g->slice, tt_cut(g->length, others, i)),
-                tt_cut(g->length, others, i + 1) - tt_cut(g->length, others, i));
+        tt_send(p, w->at.rail[w->home + 1 + i], tt_plus(g->slice, tt_part_at(g->length, others, i)),
+                tt_part_at(g->length, others, i + 1) - tt_part_at(g->length, others, i));
 }
 
 static void hand_out(struct tt_plan *p, const struct work *w, const struct segment *g)
@@ -140,9 +140,8 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
-    const double n = tt_bytes(s, s->count);
 
-    return n > 0 ? tt_pipeline_cost(net, &pipe, tt_rooted_stages(net, &pipe, n, net->across->size - 1)) : 0;
+    return s->count > 0 ? tt_pipeline_cost(net, &pipe, tt_rooted_stages(net, s, &pipe, net->across->size - 1)) : 0;
 }
 
 TT_ALGORITHM(bcast, two_level,

@@ -34,12 +34,21 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+/* The root posts what goes across first. */
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
-    const int here = net->within->size - 1, nodes = net->across->size - 1;
+    const struct tt_node_class *home = &net->class[net->class_of[net->node[s->root]]];
+    const int others = net->across->size - 1;
     const double n = tt_bytes(s, s->count);
+    double most = tt_within_one(net, n, home->ranks - 1, others + home->ranks - 1);
 
-    return tt_across_one(net, n, nodes, nodes) + tt_within_one(net, n, here, here);
+    for (int i = 0; i < net->classes; i++) {
+        const int here = net->class[i].ranks - 1;
+
+        if (&net->class[i] != home || home->nodes > 1)
+            most = tt_larger(most, tt_across_one(net, n, others, others) + tt_within_one(net, n, here, here));
+    }
+    return most;
 }
 
 TT_ALGORITHM(bcast, two_level_oneshot,

@@ -89,20 +89,20 @@ bool tt_enter_rail_without(struct tt_plan *p, const struct tt_levels *at, int no
 
 static int64_t length(int64_t n, int owners, int i)
 {
-    return i < owners ? tt_cut(n, owners, i + 1) - tt_cut(n, owners, i) : 0;
+    return tt_part_at(n, owners, i + 1) - tt_part_at(n, owners, i);
 }
 
 struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, int without,
                               struct tt_loc arrived)
 {
     const int size = tt_size(p), rank = tt_rank(p);
-    const struct tt_operands o = {rank, size, tt_plus(src, tt_cut(n, owners, rank)), arrived, length(n, owners, rank)};
+    const struct tt_operands o = {rank, size, tt_plus(src, tt_part_at(n, owners, rank)), arrived, length(n, owners, rank)};
 
     for (int k = 1; k < size; k++) {
         const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
 
         if (to != without)
-            tt_send(p, to, tt_plus(src, tt_cut(n, owners, to)), length(n, owners, to));
+            tt_send(p, to, tt_plus(src, tt_part_at(n, owners, to)), length(n, owners, to));
         if (rank != without)
             tt_recv(p, from, tt_operand_of(&o, from), o.n);
     }
@@ -117,9 +117,9 @@ void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, i
         const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
 
         if (to != aside)
-            tt_send(p, to, tt_plus(base, tt_cut(n, owners, rank)), length(n, owners, rank));
+            tt_send(p, to, tt_plus(base, tt_part_at(n, owners, rank)), length(n, owners, rank));
         if (from != aside)
-            tt_recv(p, from, tt_plus(base, tt_cut(n, owners, from)), length(n, owners, from));
+            tt_recv(p, from, tt_plus(base, tt_part_at(n, owners, from)), length(n, owners, from));
     }
 }
 
@@ -153,6 +153,194 @@ struct tt_operands tt_show_nodes(struct tt_plan *p, const struct tt_levels *at, 
         tt_recv(p, at->rail[from], tt_operand_of(&o, from), n);
     }
     return o;
+}
+
+/* ---- who adds up what across ---- */
+
+/* A node while pieces are dealt, from the vector's first unit to the last: the slice where that is, of which its rank
+ * has so much left to get. A node owns share / all of the vector. */
+struct dealt {
+    int64_t share;
+    int place, end, left;
+};
+
+/* Of a vector of length 1 a node sends and receives 1 + (N-2) w if it owns w. That takes all nodes as long, with c NICs
+ * each, if w = (c (N-2+m)/C - 1) / (N-2), where m nodes have C NICs together; a node for which that is not positive owns
+ * nothing, and is none of the m. In whole numbers, so that all ranks say the same. Returns what shares are parts of. */
+static int64_t set_shares(const struct tt_nodes *nodes, struct dealt *d)
+{
+    const int N = nodes->n;
+    int64_t all = 0, last = 0;
+    int m = 0;
+
+    for (int i = 0; i < N; i++)
+        d[i].share = 1;
+    do {
+        const int64_t before = all, members = m;
+
+        last = m;
+        all = m = 0;
+        for (int i = 0; i < N; i++) {
+            if (before > 0 && N > 2 && nodes->nics[i] * (N - 2 + members) <= before)
+                d[i].share = 0;
+            all += d[i].share ? nodes->nics[i] : 0;
+            m += d[i].share > 0;
+        }
+    } while (m != last);
+    for (int i = 0; i < N; i++)
+        d[i].share = d[i].share == 0 ? 0 : N > 2 ? nodes->nics[i] * (int64_t)(N - 2 + m) - all : nodes->nics[i];
+    return N > 2 ? all * (N - 2) : all;
+}
+
+static int slice_at(int ranks, int place)
+{
+    return (int)tt_cut(TT_UNITS, ranks, place);
+}
+
+/* Turns to the slice where unit `at` is. */
+static void turn_to(struct dealt *d, int ranks, int at, int64_t all)
+{
+    if (at < d->end)
+        return;
+    d->place += at > 0;
+    d->end = slice_at(ranks, d->place + 1);
+    d->left = (int)(((d->end - at) * d->share + all - 1) / all);
+}
+
+/* Who has to be dealt something first is whose slice ends first, or, if slices end together, who was last. */
+static bool sooner(const struct dealt *a, const struct dealt *b, bool was_last)
+{
+    if ((a->left > 0) != (b->left > 0))
+        return a->left > 0;
+    return a->end < b->end || (a->end == b->end && was_last);
+}
+
+/* Deals the next piece: to that node, up to *end. */
+static int deal(const struct tt_levels *at, struct dealt *d, int64_t all, int from, int last, int *end)
+{
+    int next = -1, until = TT_UNITS;
+
+    for (int i = 0; i < at->nodes->n; i++) {
+        if (d[i].share == 0)
+            continue;
+        turn_to(&d[i], tt_on_node(at, i), from, all);
+        until = d[i].end < until ? d[i].end : until;
+        if (next < 0 || sooner(&d[i], &d[next], i == last))
+            next = i;
+    }
+    if (d[next].left > 0 && d[next].left < until - from)
+        until = from + d[next].left;
+    d[next].left -= until - from;
+    *end = until;
+    return next;
+}
+
+static bool add_piece(struct tt_pieces *list, struct tt_piece piece)
+{
+    struct tt_piece *last = list->n > 0 ? &list->of[list->n - 1] : NULL;
+
+    if (last && last->rank == piece.rank && last->to == piece.from && last->own == piece.own) {
+        last->to = piece.to;
+        return true;
+    }
+    if (list->n == list->room) {
+        const int room = 2 * list->room + 16;
+        struct tt_piece *of = realloc(list->of, (size_t)room * sizeof *of);
+
+        if (!of)
+            return false;
+        list->of = of;
+        list->room = room;
+    }
+    list->of[list->n++] = piece;
+    return true;
+}
+
+/* Of a piece that this rank owns, what each rank of that node has. */
+static bool add_theirs(struct tt_owners *o, const struct tt_levels *at, int own, int node)
+{
+    const struct tt_piece *piece = &o->own.of[own];
+    const int ranks = tt_on_node(at, node);
+    int place = (int)((int64_t)piece->from * ranks / TT_UNITS);
+    bool good = true;
+
+    place -= place > 0;
+    for (; good && place < ranks && slice_at(ranks, place) < piece->to; place++) {
+        const int first = slice_at(ranks, place), end = slice_at(ranks, place + 1);
+        const int from = first > piece->from ? first : piece->from, to = end < piece->to ? end : piece->to;
+
+        if (from < to)
+            good = add_piece(&o->theirs, (struct tt_piece){from, to, tt_rank_at(at, node, place), node, own});
+    }
+    return good;
+}
+
+/* Those pieces of this rank's slice, from wherever they are dealt. */
+static bool add_dealt(struct tt_owners *o, const struct tt_levels *at, int from, int to, int node, int place)
+{
+    const struct tt_piece piece = {from > o->from ? from : o->from, to < o->to ? to : o->to, tt_rank_at(at, node, place),
+                                   node, -1};
+    const bool here = node == at->node, own = here && place == at->local;
+
+    return piece.from >= piece.to || (here && !own) || add_piece(own ? &o->own : &o->mine, piece);
+}
+
+/* Nearest node first, so that not all begin with the same one. */
+static int by_distance(const void *a, const void *b)
+{
+    const struct tt_piece *x = a, *y = b;
+
+    return x->node != y->node ? (x->node > y->node) - (x->node < y->node) : (x->from > y->from) - (x->from < y->from);
+}
+
+static void sort_pieces(struct tt_pieces *list, const struct tt_levels *at)
+{
+    const int nodes = at->nodes->n;
+
+    for (int i = 0; i < list->n; i++)
+        list->of[i].node = tt_mod(list->of[i].node - at->node, nodes);
+    if (list->n > 0)
+        qsort(list->of, (size_t)list->n, sizeof *list->of, by_distance);
+    for (int i = 0; i < list->n; i++)
+        list->of[i].node = tt_mod(list->of[i].node + at->node, nodes);
+}
+
+static bool deal_all(struct tt_owners *o, const struct tt_levels *at, struct dealt *d)
+{
+    const int64_t all = set_shares(at->nodes, d);
+    bool good = true;
+
+    for (int from = 0, end, node = -1; good && from < o->to; from = end) {
+        node = deal(at, d, all, from, node, &end);
+        good = add_dealt(o, at, from, end, node, d[node].place);
+    }
+    for (int own = 0; good && own < o->own.n; own++)
+        for (int k = 1; good && k < at->nodes->n; k++)
+            good = add_theirs(o, at, own, tt_mod(at->node + k, at->nodes->n));
+    return good;
+}
+
+int tt_owners_find(struct tt_owners *o, const struct tt_levels *at)
+{
+    struct dealt *d = calloc((size_t)at->nodes->n, sizeof *d);
+
+    *o = (struct tt_owners){.from = slice_at(at->here, at->local), .to = slice_at(at->here, at->local + 1)};
+    if (!d || !deal_all(o, at, d)) {
+        free(d);
+        tt_owners_end(o);
+        return ENOMEM;
+    }
+    free(d);
+    sort_pieces(&o->mine, at);
+    sort_pieces(&o->theirs, at);
+    return 0;
+}
+
+void tt_owners_end(struct tt_owners *o)
+{
+    free(o->own.of);
+    free(o->mine.of);
+    free(o->theirs.of);
 }
 
 /* ---- the pipeline ----
@@ -210,37 +398,41 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
 
 /* ---- what it costs ---- */
 
-/* A port that all of a node share is as busy as all messages make it; one that each rank has, as those of who is handed
- * most. */
-static double busy_within(const struct tt_net *net, double n, int owners)
+/* A port that all of a node share, while a rank, or some of them together, hand n bytes to each of the others. */
+double tt_bus_busy(const struct tt_net *net, int ranks, double n)
 {
-    const struct tt_net *node = net->within;
-    const double each = (node->size - 1) * node->alone.near.beta, shared = node->all.near.beta * owners / node->size;
+    const double most = net->within->size;
 
-    return n * tt_larger(each, shared);
+    return n * net->within->all.near.beta * (ranks - 1) / (most * (most - 1));
 }
 
-static double busy_across(const struct tt_net *net, double n)
+/* A port that each rank has is as busy as that of who is handed most. */
+double tt_within_busy(const struct tt_net *net, int ranks, double n, int owners)
 {
-    return n * net->across->all.far.beta;
+    const double each = (ranks - 1) * n * net->within->alone.near.beta;
+
+    return ranks > 1 ? tt_larger(each, tt_bus_busy(net, ranks, owners * n)) : 0;
+}
+
+double tt_nics_busy(const struct tt_net *net, const struct tt_node_class *class, double n, int ranks)
+{
+    return n / tt_smaller(class->nics, ranks) * net->alone.far.beta;
 }
 
 /* Posting messages goes on while the first ones are carried. */
-static double posted(const struct tt_net *net, double alpha, double messages, double busy)
+static double posted(const struct tt_net *net, double alpha, double busy, double messages)
 {
     return alpha + tt_larger(net->overhead + busy, messages * net->overhead);
 }
 
-double tt_within_cost(const struct tt_net *net, double n, int owners)
+double tt_within_cost(const struct tt_net *net, double busy, double messages)
 {
-    const bool any = n > 0 && net->within->size > 1;
-
-    return any ? posted(net, net->within->all.near.alpha, owners, busy_within(net, n, owners)) : 0;
+    return busy > 0 ? posted(net, net->within->all.near.alpha, busy, messages) : 0;
 }
 
-double tt_across_cost(const struct tt_net *net, double n)
+double tt_across_cost(const struct tt_net *net, double busy, double messages)
 {
-    return n > 0 ? posted(net, net->across->all.far.alpha, net->across->size - 1, busy_across(net, n)) : 0;
+    return busy > 0 ? posted(net, net->alone.far.alpha, busy, messages) : 0;
 }
 
 double tt_within_one(const struct tt_net *net, double n, int messages, int posted)
@@ -253,31 +445,36 @@ double tt_across_one(const struct tt_net *net, double n, int messages, int poste
     return n > 0 ? tt_posted(&net->alone.far, n, messages, posted * net->overhead) : 0;
 }
 
-static void add_stages(struct tt_stages *w, const struct tt_net *net, double alpha, double busy, double messages,
-                       double stages)
+/* As set_shares() above. */
+double tt_owned(const struct tt_net *net, const struct tt_node_class *class)
 {
-    w->alphas += (stages < 1 ? 1 : stages) * (alpha + net->overhead);
-    w->alpha = tt_larger(w->alpha, alpha + net->overhead);
-    w->all += stages * tt_larger(busy, messages * net->overhead);
-    w->messages += stages * messages;
+    const int others = net->across->size - 2;
+    double time = 1, last, nics;
+
+    do {
+        int owners = 0;
+
+        last = time;
+        nics = 0;
+        for (int i = 0; i < net->classes; i++)
+            if (net->class[i].nics * last > 1 || others == 0 || last >= 1) {
+                owners += net->class[i].nodes;
+                nics += (double)net->class[i].nodes * net->class[i].nics;
+            }
+        time = (others + owners) / nics;
+    } while (time < last);
+    return others == 0 ? class->nics / nics : tt_larger(class->nics * time - 1, 0) / others;
 }
 
-void tt_add_within(struct tt_stages *w, const struct tt_net *net, double n, int owners, double messages, double stages)
+int tt_counterparts(const struct tt_net *net, const struct tt_node_class *class)
 {
-    const double busy = busy_within(net, n, owners);
-
-    if (net->within->size > 1 && stages > 0)
-        add_stages(w, net, net->within->all.near.alpha, busy, messages, stages);
-    w->within += stages * busy;
+    return (net->size - class->ranks + class->ranks - 1) / class->ranks;
 }
 
-void tt_add_across(struct tt_stages *w, const struct tt_net *net, double n, double stages)
+double tt_counterparts_by_nic(const struct tt_net *net, const struct tt_node_class *class)
 {
-    const double busy = busy_across(net, n);
-
-    if (stages > 0)
-        add_stages(w, net, net->across->all.far.alpha, busy, net->across->size - 1, stages);
-    w->across += stages * busy;
+    return class->nics < class->ranks ? (double)(net->size - class->ranks) / class->nics
+                                      : tt_counterparts(net, class);
 }
 
 double tt_most_across(const struct tt_net *net)
@@ -288,33 +485,141 @@ double tt_most_across(const struct tt_net *net)
     return own_nic ? (others + net->rails - 1) / net->rails : (double)others / net->rails;
 }
 
-/* What is passed on comes late where lanes share the way out: all of them leave at about the same time. */
-struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_pipeline *pipe, double n, int sharing)
+static void add_stages(struct tt_stages *w, const struct tt_net *net, double alpha, double alone, double messages,
+                       double stages)
 {
-    const double slice = n / net->rails, root = n * net->within->alone.near.beta;
-    struct tt_stages w = {0};
-
-    tt_add_within(&w, net, slice, net->rails, net->rails, 2);
-    w.all += root - w.within / 2;
-    w.messages += net->within->size;
-    w.within = tt_larger(root, w.within / 2);
-    tt_add_across(&w, net, slice / sharing, (sharing - 1.0) / sharing);
-    w.all += pipe->lanes > 1 ? 0.75 * w.across : 0;
-    w.across = 0;
-    tt_add_across(&w, net, slice / sharing, 1);
-    return w;
+    w->last = alpha + net->overhead;
+    w->first = w->first > 0 ? w->first : w->last + tt_larger(alone, (messages - 1) * net->overhead);
+    w->alphas += (stages < 1 ? 1 : stages) * w->last;
+    w->alpha = tt_larger(w->alpha, w->last);
+    w->all += stages * tt_larger(alone, (messages - 1) * net->overhead);
+    w->hiding += w->messages > 0 ? stages * messages : (stages - 1) * messages;
+    w->messages += stages * messages;
 }
 
+void tt_add_within(struct tt_stages *w, const struct tt_net *net, double busy, double messages, double stages)
+{
+    if (busy > 0 && stages > 0)
+        add_stages(w, net, net->within->all.near.alpha, busy, messages, stages);
+    w->within += stages * busy;
+}
+
+void tt_add_across(struct tt_stages *w, const struct tt_net *net, double alone, double busy, double messages,
+                   double stages)
+{
+    if (stages > 0)
+        add_stages(w, net, net->alone.far.alpha, alone, messages, stages);
+    w->across += busy;
+}
+
+void tt_stages_raise(struct tt_stages *w, const struct tt_stages *of)
+{
+    w->alphas = tt_larger(w->alphas, of->alphas);
+    w->alpha = tt_larger(w->alpha, of->alpha);
+    w->last = tt_larger(w->last, of->last);
+    w->first = tt_larger(w->first, of->first);
+    w->all = tt_larger(w->all, of->all);
+    w->within = tt_larger(w->within, of->within);
+    w->across = tt_larger(w->across, of->across);
+    w->messages = tt_larger(w->messages, of->messages);
+    w->hiding = tt_larger(w->hiding, of->hiding);
+    if (w->local + w->aside < of->local + of->aside) {
+        w->local = of->local;
+        w->aside = of->aside;
+    }
+}
+
+double tt_pipeline_adds(const struct tt_net *net, const struct tt_pipeline *pipe, double each, double n)
+{
+    return each * net->launch * pipe->lanes * pipe->segments + n * net->gamma;
+}
+
+double tt_pipeline_copies(const struct tt_net *net, const struct tt_pipeline *pipe, double each, double n)
+{
+    return each * net->launch * pipe->lanes * pipe->segments + n * net->copy;
+}
+
+double tt_segment_elements(const struct tt_pipeline *pipe, double n)
+{
+    return n * pipe->lanes / pipe->parts;
+}
+
+static double pow2(double x) { return x*x; }
 double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w)
 {
     const int lanes = pipe->lanes, segments = pipe->segments;
-    const double local = w.local + net->launch * w.launches * lanes * segments, segment = (double)lanes / pipe->parts;
+    const double segment = (double)lanes / pipe->parts, local = w.local + w.aside;
     const double wire = tt_larger(w.within, w.across), busiest = tt_larger(wire, local), rest = w.all + local - busiest;
-    const double exposed = segments == 1 ? segment : segment * lanes / 2;
-    const double queues = segments == 1 ? 0 : 0.6 * tt_smaller(wire, local) / lanes;
-    const double flow = busiest + tt_smaller(exposed, 1) * rest + queues;
-    const double post = w.messages * net->overhead * lanes; /* one after the other, whatever the lane */
-    const double round = w.alpha + tt_larger(2 * segment * wire, post) + segment * local;
+    const double exposed = tt_smaller(1, segments == 1 ? segment : segment * lanes / 2);
+    const double third = tt_smaller(local, tt_smaller(w.within, w.across)); /* no less busy than that */
+    const double queues = segments == 1 ? 0 : 0.8 * (pow2(tt_smaller(wire, local)) + pow2(third)) / busiest / lanes;
+    const double flow = w.alphas + busiest + exposed * rest + queues;
+    const double post = w.messages * net->overhead; /* one after the other, whatever the lane */
+    const double hidden = tt_smaller(w.alphas - w.last, w.hiding * net->overhead * (lanes - 1));
+    const double others = (w.later + w.beside * (segments == 1 ? 1 : lanes - 1)) * net->overhead;
+    const double posts = w.alphas - hidden + post * segments * lanes + others;
+    const double round = w.alpha + tt_larger(2 * segment * wire, post) + segment * w.local;
+    const double rounds = w.alphas + (segments - 1) * round + segment * (w.all + local);
 
-    return w.alphas + tt_larger(tt_larger(flow, post * segments), (segments - 1) * round + segment * (w.all + local));
+    if (lanes * segments == 1)
+        return w.alphas + w.all + w.local + tt_larger(0, w.aside - w.first); /* one after the other */
+    return tt_larger(tt_larger(flow, posts), rounds);
+}
+
+/* Messages of the rooted stages that are not empty, where segments have so many elements: from the root to its node; from
+ * a rank to other nodes; and to its own, on the root's node. */
+struct rooted {
+    double root, leave, home;
+};
+
+static struct rooted rooted_messages(const struct tt_net *net, double elements, int home)
+{
+    const double slice = elements / net->rails, pieces = slice < 1 ? 0 : tt_smaller(home - 1, slice);
+
+    return (struct rooted){home > 1 ? tt_smaller(net->rails - 1, elements) + pieces : 0,
+                           tt_smaller(net->across->size - 1, tt_larger(1, slice)),
+                           tt_larger(0, home - 2) + tt_larger(0, pieces - 1)};
+}
+
+/* Of the root's node: its own port; or those of the others, who hand on slices, and pieces of the root's. */
+static double home_busy(const struct tt_net *net, int ranks, double n)
+{
+    const double slice = n / net->rails, beta = net->within->alone.near.beta;
+    const double others = net->rails > 1 ? (ranks - 2) * slice * ranks / (ranks - 1) : 0;
+
+    return ranks > 1 ? tt_larger(tt_larger(n, others) * beta, tt_bus_busy(net, ranks, n)) : 0;
+}
+
+/* What is passed on comes late where lanes share the way out: all of them leave at about the same time. */
+struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_shape *s, const struct tt_pipeline *pipe,
+                                  int sharing)
+{
+    const double n = tt_bytes(s, s->count), passed = (sharing - 1.0) / sharing;
+    const struct tt_node_class *home = &net->class[net->class_of[net->node[s->root]]];
+    const struct rooted messages = rooted_messages(net, tt_segment_elements(pipe, s->count), home->ranks);
+    struct tt_stages w = {0};
+    double here = home_busy(net, home->ranks, n), away = 0, nics = 0;
+    int largest = 1;
+
+    for (int i = 0; i < net->classes; i++) {
+        const struct tt_node_class *class = &net->class[i];
+
+        nics = tt_larger(nics, tt_nics_busy(net, class, n, net->rails));
+        if (class == home && class->nodes == 1)
+            continue;
+        away = tt_larger(away, tt_within_busy(net, class->ranks, n / net->rails, net->rails));
+        largest = class->ranks > largest ? class->ranks : largest;
+    }
+    tt_add_within(&w, net, here, messages.root, 1);
+    tt_add_across(&w, net, nics, nics, messages.leave, 1);
+    tt_add_across(&w, net, nics, 0, messages.leave - 1, passed);
+    w.all += pipe->lanes > 1 ? 0.75 * nics : 0;
+    tt_add_within(&w, net, away, largest - 1, 1);
+    w.within = tt_larger(here, away);
+    w.messages = messages.root + messages.leave;
+    w.hiding = messages.leave;
+    w.last = w.alphas - (home->ranks > 1 ? net->within->all.near.alpha + net->overhead : 0);
+    w.later = messages.leave - 1 + largest - 1;
+    w.beside = messages.home;
+    return w;
 }

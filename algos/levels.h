@@ -47,7 +47,31 @@ bool tt_enter_rail_without(struct tt_plan *p, const struct tt_levels *at, int no
  * - 1 times n; the operands are its own and these. */
 struct tt_operands tt_show_all(struct tt_plan *p, struct tt_loc src, int64_t n, struct tt_loc arrived);
 
-/* n elements are cut into `owners` balanced parts; part i is that of rank i. */
+/* n elements are cut into `owners` balanced parts, part i being that of rank i: where it begins. So that cuts into
+ * different numbers of parts can be compared without counting elements, they are made in units, of which every vector
+ * has as many; unit u begins at element tt_unit_at(n, u). */
+enum { TT_UNITS = 1 << 24 };
+
+static inline int64_t tt_unit_at(int64_t n, int unit)
+{
+    return n / TT_UNITS * unit + n % TT_UNITS * unit / TT_UNITS;
+}
+
+static inline int64_t tt_part_at(int64_t n, int owners, int i)
+{
+    return tt_unit_at(n, (int)tt_cut(TT_UNITS, owners, i < owners ? i : owners));
+}
+
+/* No run of so many units has more elements; and no part. */
+static inline int64_t tt_units_most(int64_t n, int units)
+{
+    return n > 0 ? tt_unit_at(n, units) + 1 : 0;
+}
+
+static inline int64_t tt_part_most(int64_t n, int owners)
+{
+    return tt_units_most(n, (int)tt_cut(TT_UNITS, owners, 1));
+}
 
 /* Every rank's part i, from src, to rank i; but one of them (or -1) is handed none. What reaches this one goes to arrived,
  * which has room for size - 1 parts; the operands are its own part and these. */
@@ -63,6 +87,35 @@ void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, i
  * operands are this node's own and these. */
 struct tt_operands tt_show_nodes(struct tt_plan *p, const struct tt_levels *at, struct tt_loc src, int64_t n,
                                  struct tt_loc arrived);
+
+/* ---- who adds up what across ----
+ * A vector is cut for each node into a slice for each of its ranks, and into pieces, each of which one rank owns: it lies
+ * within that one's slice, and what other nodes have of it is in the slices of one or two ranks there. Nodes with more
+ * NICs own more: a node sends all of the vector once, but what it owns, and what it owns to each other node; and as much
+ * comes in. So much is owned that nodes take equally long over that, or nothing, if the rest takes a node longer.
+ * Where nodes are alike, so are pieces: of the j-th slice the i-th is that of the j-th rank of node i. */
+
+/* Units from .. to - 1, and who is at the other end: a rank on another node, which owns them, or has them. */
+struct tt_piece {
+    int from, to;
+    int rank, node;
+    int own; /* of what this rank owns: the piece that they are part of */
+};
+
+struct tt_pieces {
+    int n, room;
+    struct tt_piece *of;
+};
+
+/* In either list, pieces that have the same rank at the other end are in the order in which they have each other's. */
+struct tt_owners {
+    int from, to;            /* this rank's slice, in units */
+    struct tt_pieces own;    /* of it, what this rank owns */
+    struct tt_pieces mine;   /* what others own */
+    struct tt_pieces theirs; /* of what this rank owns, what others have */
+};
+int tt_owners_find(struct tt_owners *o, const struct tt_levels *at); /* 0 or ENOMEM */
+void tt_owners_end(struct tt_owners *o);
 
 /* ---- the pipeline ----
  * All vectors or blocks of a call are cut alike: dealt to lanes in stretches, of which each lane cuts its own into
@@ -94,42 +147,67 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
                      tt_stage_fn *settle, void *with);
 
 /* ---- what it costs ----
- * With N nodes, L ranks on the largest and R rails. A round in which each rank of a node hands n bytes to each of so many
- * others of it, or so many hand them to all; or each rank of a rail, of all rails, to all others of it. */
-double tt_within_cost(const struct tt_net *net, double n, int owners);
-double tt_across_cost(const struct tt_net *net, double n);
+ * Nodes are of several classes (tt_net), and wait for each other: what takes longest in any of them counts. */
+
+/* How long ports of a node of so many ranks are busy where each hands n bytes to each of so many others, or so many hand
+ * them to all; and the NICs of a node of a class, which n bytes go through one way, if only so many ranks have any. */
+double tt_bus_busy(const struct tt_net *net, int ranks, double n);
+double tt_within_busy(const struct tt_net *net, int ranks, double n, int owners);
+double tt_nics_busy(const struct tt_net *net, const struct tt_node_class *class, double n, int ranks);
+
+/* A round of messages within a node, or across, in which ports are busy for so long and a rank posts so many. */
+double tt_within_cost(const struct tt_net *net, double busy, double posted);
+double tt_across_cost(const struct tt_net *net, double busy, double posted);
 
 /* n bytes each in so many messages out of one rank's port, or into it, a rank posting so many of them. */
 double tt_within_one(const struct tt_net *net, double n, int messages, int posted);
 double tt_across_one(const struct tt_net *net, double n, int messages, int posted);
 
-/* A pipeline's stages, for all of the vector. Their alpha, together and at most; how long all of them take, one after the
- * other, and how long the busiest port within, and across, is at work; how many messages a rank posts for a segment; its
- * reductions and copies for a segment, and their bytes' time for all. */
+/* How much of a vector each node of a class owns (above), as a part of it. */
+double tt_owned(const struct tt_net *net, const struct tt_node_class *class);
+
+/* Where each rank of other nodes has a counterpart on a node: how many of them has who has most; and how many go through
+ * each of its NICs. */
+int tt_counterparts(const struct tt_net *net, const struct tt_node_class *class);
+double tt_counterparts_by_nic(const struct tt_net *net, const struct tt_node_class *class);
+double tt_most_across(const struct tt_net *net); /* the same of the smallest node */
+
+/* A pipeline's stages, for all of the vector. Their alpha, together, at most, and the last one's; how long the first, and
+ * how long all of them take, one after the other, and how long the busiest port within, and across, is at work; how many
+ * messages a rank posts for a segment, and others before or after it; how long its reductions and copies take, and those
+ * that are made while messages of the first stage are under way. */
 struct tt_stages {
-    double alphas, alpha;
+    double alphas, alpha, last, first;
     double all, within, across;
-    double messages;
-    int launches;
-    double local;
+    double messages, hiding, later, beside;
+    double local, aside;
 };
 
-/* Adds so many stages that are such rounds, each rank posting so many messages. */
-void tt_add_within(struct tt_stages *w, const struct tt_net *net, double n, int owners, double messages, double stages);
-void tt_add_across(struct tt_stages *w, const struct tt_net *net, double n, double stages);
+/* So many reductions, or copies, of each segment, and of so many bytes in all. */
+double tt_pipeline_adds(const struct tt_net *net, const struct tt_pipeline *pipe, double each, double n);
+double tt_pipeline_copies(const struct tt_net *net, const struct tt_pipeline *pipe, double each, double n);
 
-/* Where each rank of other nodes has a counterpart on the smallest: how many of them the busiest there has, or, where all
- * share a NIC, the average. */
-double tt_most_across(const struct tt_net *net);
+/* Adds so many stages that take so long if they are alone, each rank posting so many messages in each, and what they keep
+ * ports busy for. */
+void tt_add_within(struct tt_stages *w, const struct tt_net *net, double busy, double messages, double stages);
+void tt_add_across(struct tt_stages *w, const struct tt_net *net, double alone, double busy, double messages,
+                   double stages);
 
-/* Those of bcast_two_level.c and its mirror, for n bytes, so many nodes sharing in what crosses: the root's own port, who
- * leaves its node, who passes on, and the other nodes. */
-struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_pipeline *pipe, double n, int sharing);
+/* What is worse of two classes of nodes. */
+void tt_stages_raise(struct tt_stages *w, const struct tt_stages *of);
+
+/* Those of bcast_two_level.c and its mirror, for n bytes of which a segment has so many at most: the root's own port, who
+ * leaves its node, who passes on, and the other nodes. So many nodes share in what crosses. */
+struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_shape *s, const struct tt_pipeline *pipe,
+                                  int sharing);
 
 /* All segments go through all stages. What cannot overlap is the first segments' way to the busiest port and the last
  * ones' from it, and lanes that reduce at the same time wait for each other; or, with many short segments, each lane waits
- * for its own messages. */
+ * for its own messages, or they for being posted. */
 double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w);
+
+/* Elements of the longest segment of n. */
+double tt_segment_elements(const struct tt_pipeline *pipe, double n);
 
 /* ---- an algorithm that serves blocks of equal and of different length alike; in the file of that name ---- */
 int tt_allgather_two_level(struct tt_plan *p, const struct tt_shape *s);

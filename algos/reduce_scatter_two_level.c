@@ -158,16 +158,32 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class,
+                                  const struct tt_pipeline *pipe, double n)
+{
+    const int here = class->ranks, others = net->across->size - 1, most = 1 + tt_counterparts(net, class);
+    const double average = (double)net->size / here;
+    const double in = tt_nics_busy(net, class, n * here * others, here);
+    const double out = tt_counterparts_by_nic(net, class) * n * net->alone.far.beta;
+    struct tt_stages w = {.local = tt_pipeline_adds(net, pipe, here - 1 + others, ((here - 1) * most + others) * n),
+                          .aside = here > 1 ? tt_pipeline_copies(net, pipe, most, most * n) : 0};
+
+    tt_add_within(&w, net, tt_within_busy(net, here, average * n, here), average * (here - 1), 1);
+    tt_add_across(&w, net, tt_larger(out, in), tt_larger(out, in), most - 1, 1);
+    return w;
+}
+
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, tt_longest(s), s->counts ? 1 : TT_MAX_LANES);
-    const int here = net->within->size, nodes = net->across->size;
-    const double n = tt_block_bytes(s), blocks = (double)net->size / here; /* that a rank collects */
-    struct tt_stages w = {.launches = here - 1 + nodes - 1 + (int)blocks,
-                          .local = ((here - 1) * blocks + nodes - 1) * n * net->gamma + blocks * n * net->copy};
+    const double n = tt_block_bytes(s);
+    struct tt_stages w = {0};
 
-    tt_add_within(&w, net, blocks * n, here, blocks * (here - 1), 1);
-    tt_add_across(&w, net, tt_most_across(net) * n / (nodes - 1), 1);
+    for (int i = 0; i < net->classes; i++) {
+        const struct tt_stages of = stages_of(net, &net->class[i], &pipe, n);
+
+        tt_stages_raise(&w, &of);
+    }
     return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
 }
 

@@ -35,7 +35,7 @@ struct segment {
 
 static int64_t slice_at(const struct work *w, const struct segment *g, int rail)
 {
-    return g->at + tt_cut(g->n, w->at.rails, rail);
+    return g->at + tt_part_at(g->n, w->at.rails, rail);
 }
 
 static struct segment segment_of(const struct work *w, const struct tt_segment *parts)
@@ -59,7 +59,7 @@ static int sharers(const struct work *w)
 
 static int64_t piece_at(const struct work *w, const struct segment *g, int i)
 {
-    return tt_cut(g->length, sharers(w), i);
+    return tt_part_at(g->length, sharers(w), i);
 }
 
 static int my_piece(const struct work *w)
@@ -136,7 +136,7 @@ static void pieces_to_root(struct tt_plan *p, const struct work *w, const struct
 
     for (int i = 0; i < others; i++) {
         const int place = tt_mod(w->place + 1 + i, at->here);
-        const int64_t first = tt_cut(n, others, i), length = tt_cut(n, others, i + 1) - first;
+        const int64_t first = tt_part_at(n, others, i), length = tt_part_at(n, others, i + 1) - first;
 
         if (at->local == w->place)
             tt_recv(p, tt_rank_at(at, at->node, place), tt_plus(w->arrived_pieces, first), length);
@@ -197,7 +197,7 @@ static void find_room(struct tt_plan *p, struct work *w, int64_t slice)
     for (int i = 0; i < STAGES; i++)
         w->sums[i] = tt_tmp(p, i < w->pipe.segments ? slice : 0);
     for (int i = 0; i < 2; i++)
-        w->piece[i] = tt_tmp(p, in_pieces(w) ? slice / (w->at.here - 1) + 1 : 0);
+        w->piece[i] = tt_tmp(p, in_pieces(w) ? tt_part_most(slice, w->at.here - 1) : 0);
     w->arrived_within = tt_tmp(p, (w->at.here - 1) * slice);
     w->arrived_across = tt_tmp(p, slice + w->at.nodes->n);
     w->arrived_pieces = tt_tmp(p, pieces);
@@ -216,24 +216,77 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     for (int lane = 0; lane < w.pipe.lanes; lane++) {
         if (lane > 0)
             tt_lane(p);
-        find_room(p, &w, tt_pipeline_most(&w.pipe, s->count) / w.at.rails + 1);
+        find_room(p, &w, tt_part_most(tt_pipeline_most(&w.pipe, s->count), w.at.rails));
         tt_pipeline_run(p, &w.pipe, lane, STAGES, post, settle, &w);
     }
     tt_levels_end(&w.at);
     return 0;
 }
 
+/* What a rank of the root's node does: it adds up a slice, a piece, if there are enough of them, and what comes home. Where
+ * there is but one rail, the root's, it adds up a piece, and the root then all of these. */
+static void add_home(struct tt_stages *w, const struct tt_net *net, const struct tt_pipeline *pipe,
+                     const struct tt_shape *s, int ranks)
+{
+    const double slice = tt_bytes(s, s->count) / net->rails;
+    const int elements = (int)(tt_segment_elements(pipe, s->count) / net->rails);
+    const int of_pieces = ranks > 2 && s->commutes && elements > ranks - net->rails ? ranks - 2 : 0;
+    const double pieces = tt_pipeline_adds(net, pipe, of_pieces, of_pieces * slice / ranks);
+
+    w->local = tt_pipeline_adds(net, pipe, net->rails > 1 ? ranks : 2, (net->rails > 1 ? ranks : 2) * slice);
+    if (net->rails > 1)
+        w->local += pieces;
+    else
+        w->all += pieces;
+}
+
+/* The root's port, or that of another one on a rail; or one that all of its node share. */
+static double home_busy(const struct tt_net *net, int ranks, double n)
+{
+    const double beta = net->within->alone.near.beta, others = net->rails > 1 ? ranks * n / net->rails : 0;
+
+    return ranks > 1 ? tt_larger(tt_larger(n, others) * beta, tt_bus_busy(net, ranks, n * ranks / (ranks - 1))) : 0;
+}
+
+/* The root's node and others add up at the same time. */
+static struct tt_stages stages_of(const struct tt_net *net, const struct tt_pipeline *pipe, const struct tt_shape *s)
+{
+    const struct tt_node_class *home = &net->class[net->class_of[net->node[s->root]]];
+    const int sharing = net->across->size - s->commutes, rails = net->rails;
+    const double n = tt_bytes(s, s->count), slice = n / rails, passed = (sharing - 1.0) / sharing;
+    const double elements = tt_segment_elements(pipe, s->count), slices = tt_smaller(rails - 1, elements);
+    const double to_root = home->ranks > 1 && rails > 1 ? n * net->within->alone.near.beta : 0;
+    double busy = home_busy(net, home->ranks, n), nics = 0;
+    struct tt_stages w = {0};
+
+    add_home(&w, net, pipe, s, home->ranks);
+    for (int i = 0; i < net->classes; i++) {
+        const struct tt_node_class *class = &net->class[i];
+        const double adds = class->ranks - 1 + sharing - 1, bytes = (class->ranks - 1 + passed) * slice;
+
+        nics = tt_larger(nics, tt_nics_busy(net, class, n, rails));
+        if (class == home && class->nodes == 1)
+            continue;
+        busy = tt_larger(busy, tt_within_busy(net, class->ranks, slice, rails));
+        w.local = tt_larger(w.local, tt_pipeline_adds(net, pipe, adds, bytes));
+    }
+    tt_add_within(&w, net, busy, slices + tt_smaller(tt_larger(0, home->ranks - 2), elements / rails), 1);
+    if (sharing == 1)
+        tt_add_within(&w, net, home->ranks > 1 ? slice * net->within->alone.near.beta : 0, 1, 1);
+    tt_add_across(&w, net, nics, 0, sharing - 1, passed);
+    w.all += pipe->lanes > 1 ? 0.75 * nics * passed : 0;
+    tt_add_across(&w, net, nics, nics, 1, 1);
+    tt_add_within(&w, net, to_root, 1, 1);
+    w.within = busy;
+    w.across *= s->commutes ? 1 : 2;
+    return w;
+}
+
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
-    const int here = net->within->size, sharing = net->across->size - s->commutes;
-    const double n = tt_bytes(s, s->count);
-    struct tt_stages w = tt_rooted_stages(net, &pipe, n, sharing);
 
-    w.across *= s->commutes ? 1 : 2;
-    w.launches = here - 1 + (here > sharing ? here - 1 : sharing - 1);
-    w.local = (here + 1) * n / net->rails * net->gamma;
-    return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
+    return s->count > 0 ? tt_pipeline_cost(net, &pipe, stages_of(net, &pipe, s)) : 0;
 }
 
 TT_ALGORITHM(reduce, two_level,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One call, from its arguments to a task: describe it, look where its buffers are, decide, bind. Up to the decision
- * everything is local and sends nothing; the decision is made from shared facts alone; afterwards a rank that meets
+ * everything is local and sends nothing, but where the ranks have to agree on NCCL first (vote.h); the decision is made from shared facts alone; afterwards a rank that meets
  * trouble still takes part, so that the others end too. */
 #include "coll/begin.h"
 
@@ -9,11 +9,13 @@
 #include <stdlib.h>
 
 #include "coll/aware.h"
+#include "coll/bars.h"
 #include "coll/config.h"
 #include "coll/error.h"
 #include "coll/explain.h"
 #include "coll/hints.h"
 #include "coll/hook.h"
+#include "coll/vote.h"
 
 static enum tt_begun refuse(struct tt_task *task, int *error, int class, const char *why)
 {
@@ -56,8 +58,15 @@ static const char *why_foreign(const struct tt_job *job)
     return job->comm->usable ? job->foreign : "no private communicator";
 }
 
+/* What is asked of a decision, besides the job. */
+struct ask {
+    unsigned staged;
+    bool on_gpus; /* all ranks know that all buffers are there */
+    enum tt_bar bar;
+};
+
 /* Who has said what is to run. */
-static struct tt_orders orders_of(const struct tt_job *job)
+static struct tt_orders orders_of(const struct tt_job *job, const struct ask *ask)
 {
     const enum tt_coll coll = job->call->coll;
 
@@ -65,16 +74,21 @@ static struct tt_orders orders_of(const struct tt_job *job)
                               .pin = tt_config.pin[coll],
                               .rules = tt_config.read,
                               .net = job->comm->net,
-                              .level = tt_topo_slowest(job->comm->topo)};
+                              .level = tt_topo_slowest(job->comm->topo),
+                              .on_gpus = ask->on_gpus,
+                              .no_nccl = tt_bar_words(job, ask->bar),
+                              .topo = job->comm->topo,
+                              .staged = job->comm->staged,
+                              .votes = !tt_vote_is_asserted(job)};
 }
 
 /* The decision for this shape, made now. NULL with *why. */
-static struct tt_entry *decide_anew(const struct tt_job *job, const struct tt_key *key, const char **why)
+static struct tt_entry *decide_anew(const struct tt_job *job, const struct ask *ask, const struct tt_key *key,
+                                    const char **why)
 {
-    const struct tt_orders orders = orders_of(job);
+    const struct tt_orders orders = orders_of(job, ask);
     const struct tt_choice choice =
         tt_select(job->call->coll, &job->shape, &orders, why_foreign(job), job->ours);
-    struct tt_entry *entry;
     struct tt_plan *plan = NULL;
 
     *why = "the MPI below does not know the type, and there is no private communicator for Tutti";
@@ -87,12 +101,7 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct tt_ke
             return NULL;
     }
     *why = "out of host memory";
-    entry = tt_cache_put(&job->comm->cache, key, &choice, plan);
-    if (!entry)
-        return NULL;
-    tt_warn_of_slow(job, &choice);
-    tt_explain(job, entry, why_foreign(job));
-    return entry;
+    return tt_cache_put(&job->comm->cache, key, &choice, plan);
 }
 
 /* Tells ops and types apart that have no cell: what is said of one does not hold for another. */
@@ -103,32 +112,113 @@ static uint64_t foreign_identity(const struct tt_job *job)
                : 0;
 }
 
-/* The same, from the cache if it has been made before; remembered for the next call. */
-static struct tt_entry *decide(struct tt_memo *memo, unsigned staged, const char **why)
+/* The same, from the cache if it has been made before. */
+static struct tt_entry *decide(const struct tt_job *job, const struct ask *ask, const char **why)
 {
-    const struct tt_job *job = &memo->job;
     const struct tt_key key = {.coll = job->call->coll,
                                .shape = job->shape,
                                .cell = job->cell,
                                .foreign = foreign_identity(job),
                                .generation = tt_config_generation,
-                               .staged = staged};
+                               .on_gpus = ask->on_gpus,
+                               .bar = (unsigned char)ask->bar,
+                               .staged = ask->staged};
     struct tt_entry *entry = tt_cache_find(&job->comm->cache, &key);
 
-    if (!entry)
-        entry = decide_anew(job, &key, why);
-    memo->entry = entry;
-    memo->hash = entry ? entry->hash : 0;
-    memo->staged = staged;
+    return entry ? entry : decide_anew(job, ask, &key, why);
+}
+
+/* The last answer, if it was to the same question. */
+static struct tt_entry *remembered(struct tt_memo *memo, const struct ask *ask)
+{
+    struct tt_entry *entry = memo->entry;
+
+    if (!entry || entry->hash != memo->hash || memo->staged != ask->staged || memo->job.room ||
+        entry->key.bar != ask->bar || entry->key.on_gpus)
+        return NULL;
+    tt_cache_touch(&memo->job.comm->cache, entry);
     return entry;
 }
 
-static bool remembered(struct tt_memo *memo, unsigned staged)
+/* What carries the call out. */
+static void remember(struct tt_memo *memo, struct tt_entry *entry, unsigned staged)
 {
-    if (!memo->entry || memo->entry->hash != memo->hash || memo->staged != staged || memo->job.room)
-        return false;
-    tt_cache_touch(&memo->job.comm->cache, memo->entry);
-    return true;
+    memo->entry = entry;
+    memo->hash = entry->hash;
+    memo->staged = staged;
+    if (entry->told)
+        return;
+    entry->told = true;
+    tt_warn_of_slow(&memo->job, &entry->choice);
+    tt_explain(&memo->job, entry, why_foreign(&memo->job));
+}
+
+/* ---- NCCL, which the ranks have to agree on ---- */
+
+static bool is_nccl(const struct tt_entry *entry)
+{
+    return entry->choice.alg->delegate == TT_TO_NCCL;
+}
+
+static bool same_choice(const struct tt_choice *a, const struct tt_choice *b)
+{
+    return a->alg == b->alg && a->segment == b->segment;
+}
+
+/* What runs, as all ranks agreed: NCCL if it is ready; else what is chosen without it. */
+static struct tt_entry *by_verdict(const struct tt_job *job, struct ask ask, const struct tt_verdict *verdict,
+                                   const char **why)
+{
+    struct tt_entry *entry;
+
+    ask.on_gpus = verdict->on_gpus;
+    entry = decide(job, &ask, why);
+    if (!entry || !is_nccl(entry) || verdict->ready)
+        return entry;
+    ask.bar = tt_bar_now(job, TT_BAR_NONE, true);
+    if (ask.bar == TT_BAR_NONE)
+        ask.bar = TT_BAR_VOTE;
+    return decide(job, &ask, why);
+}
+
+/* Nothing bars NCCL. Two decisions are made from what all ranks share: one for buffers that are nobody knows where, one
+ * for buffers on GPUs. If they are the same and not NCCL, there is nothing to agree on. able: this rank has not failed. */
+static struct tt_entry *decide_together(const struct tt_job *job, struct ask ask, bool able, const char **why)
+{
+    const struct ask gpus = {ask.staged, true, TT_BAR_NONE};
+    struct tt_entry *anywhere = decide(job, &ask, why), *on_gpus = anywhere ? decide(job, &gpus, why) : NULL;
+    struct tt_verdict verdict;
+    bool anyway;
+
+    if (!on_gpus || (!is_nccl(anywhere) && same_choice(&anywhere->choice, &on_gpus->choice)))
+        return on_gpus ? anywhere : NULL;
+    anyway = is_nccl(anywhere);
+    if (tt_vote_is_known(job, &verdict))
+        return by_verdict(job, ask, &verdict, why);
+    if (tt_vote_rests(job->comm)) {
+        ask.bar = TT_BAR_REST;
+        return decide(job, &ask, why);
+    }
+    if (tt_vote(job, able, anyway, &verdict) == 0)
+        return by_verdict(job, ask, &verdict, why);
+    *why = tt_fault();
+    return NULL;
+}
+
+static struct tt_entry *decide_by_memo(struct tt_memo *memo, enum tt_flavour flavour, unsigned staged, bool able,
+                                       const char **why)
+{
+    const struct ask ask = {staged, false, tt_bar_now(&memo->job, memo->bar, flavour == TT_BLOCKING)};
+    struct tt_entry *entry = ask.bar == TT_BAR_NONE ? NULL : remembered(memo, &ask);
+
+    if (entry)
+        return entry;
+    entry = ask.bar == TT_BAR_NONE ? decide_together(&memo->job, ask, able, why) : decide(&memo->job, &ask, why);
+    if (entry)
+        remember(memo, entry, staged);
+    else
+        memo->entry = NULL;
+    return entry;
 }
 
 /* ---- arguments that make no sense ---- */
@@ -243,14 +333,20 @@ static enum tt_begun begin_sound(struct tt_memo *memo, enum tt_flavour flavour, 
     struct tt_place *home;
     unsigned staged;
     const char *fault = look(&memo->job, &home, &staged), *why;
-    const struct tt_entry *entry = remembered(memo, staged) ? memo->entry : decide(memo, staged, &why);
+    const struct tt_entry *entry;
 
+    if (!fault && memo->job.uneven)
+        fault = uneven;
+    entry = decide_by_memo(memo, flavour, staged, !fault, &why);
     if (!entry)
         return refuse(task, error, TT_TASK_FAILED, why);
-    memo->delegated = entry->choice.alg->delegate != TT_OWN;
+    memo->delegated = entry->choice.alg->delegate == TT_TO_MPI;
     if (memo->delegated)
-        return begin_native(memo, flavour, fault, keep, task, error);
-    tt_task_plan(task, place_job(memo, keep), home, entry->plan, !fault && memo->job.uneven ? uneven : fault);
+        return begin_native(memo, flavour, fault == uneven ? NULL : fault, keep, task, error);
+    if (is_nccl(entry))
+        tt_task_nccl(task, place_job(memo, keep), fault);
+    else
+        tt_task_plan(task, place_job(memo, keep), home, entry->plan, fault);
     return TT_BEGUN;
 }
 
@@ -286,6 +382,8 @@ static int describe(struct tt_memo *memo, const struct tt_call *c, struct tt_com
     *memo = (struct tt_memo){.generation = tt_config_generation, .call = *c};
     *job = (struct tt_job){.call = c, .row = &tt_rows[c->coll], .comm = comm};
     class = tt_job_describe(job, what);
+    if (class == MPI_SUCCESS)
+        memo->bar = tt_bar_of(job, why_foreign(job) != NULL);
     memo->valid = class == MPI_SUCCESS && may_keep(job);
     return class;
 }

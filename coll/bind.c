@@ -5,7 +5,8 @@
  *   - at home, for a reduction's buffer that lives elsewhere: one of a pair on another GPU or on the host, or one on
  *     a GPU whose type no GPU can reduce;
  *   - where the side itself is, for a send buffer that is the receive buffer as well;
- *   - on the host, an image with gaps and all, for GPU memory that the MPI below is to work on.
+ *   - on the host, an image with gaps and all, for GPU memory that the MPI below is to work on;
+ *   - on NCCL's GPU, without gaps, for data that are not there.
  * Whatever goes back goes back exactly: bytes that are not of the data are never written, since another call may be
  * about to write them. The wire sees none of this. */
 #include <stdio.h>
@@ -307,6 +308,87 @@ int tt_bind_plan(struct tt_bound *b, const struct tt_job *job, const struct tt_p
     return bind_scratch(b, plan, why, size);
 }
 
+/* ---- for NCCL ---- */
+
+static struct tt_place *nearest(const struct tt_bound *b, const struct tt_side *side)
+{
+    return side->place == tt_host_place() ? b->with.home : side->place;
+}
+
+/* Between a side and its data without gaps on NCCL's GPU. */
+static int gpu_copy(const struct tt_bound *b, const struct tt_side *side, char *at, bool fetch)
+{
+    struct tt_place *home = b->with.home;
+    MPI_Aint first;
+
+    if (!tt_side_mixed(side) && tt_side_solid(side, &first))
+        return tt_copy_now(nearest(b, side), fetch ? at : tt_away(side->buf, first),
+                           fetch ? tt_away(side->buf, first) : at, side->bytes);
+    return fetch ? tt_side_read(side, b->packed_here) || tt_copy_now(home, at, b->packed_here, side->bytes)
+                 : tt_copy_now(home, b->packed_here, at, side->bytes) || tt_side_write(side, b->packed_here);
+}
+
+static int gpu_stand_in(struct tt_bound *b, const struct tt_side *side, bool holds_data, char **at, char *why,
+                        size_t size)
+{
+    const bool solid = !tt_side_mixed(side) && tt_side_solid(side, &(MPI_Aint){0});
+
+    *at = take(b, b->with.home, side->bytes);
+    b->packed_here = *at && !solid ? take_pinned(b, b->with.home, side->bytes) : NULL;
+    if (!*at || (!solid && !b->packed_here) || (holds_data && gpu_copy(b, side, *at, true)))
+        return explain(why, size, tt_fault());
+    return 0;
+}
+
+/* Data without gaps, where NCCL is, are used as they are; of two sides that are one, the sent is copied, unless NCCL takes
+ * that for a reduction in place. */
+static enum tt_stand_in on_gpu_how(const struct tt_bound *b, const struct tt_job *job, const struct tt_side *side)
+{
+    const bool aside = job->aliased && side == &job->send;
+
+    if (side->place != b->with.home)
+        return TT_ON_GPU;
+    if (aside && (!job->cell || job->shape.coll == TT_COLL_reduce_scatter))
+        return TT_PACKED;
+    return job->cell || tt_side_solid(side, &(MPI_Aint){0}) ? TT_NO_STAND_IN : TT_PACKED;
+}
+
+static int bind_on_gpu(struct tt_bound *b, const struct tt_job *job, const struct tt_side *side, bool holds_data,
+                       char **at, char *why, size_t size)
+{
+    const enum tt_stand_in how = on_gpu_how(b, job, side);
+    MPI_Aint first = 0;
+
+    *at = side->significant ? side->buf : NULL;
+    if (!side->significant || side->bytes == 0)
+        return 0;
+    if (how == TT_NO_STAND_IN) {
+        if (!job->cell)
+            tt_side_solid(side, &first);
+        *at = tt_away(side->buf, first);
+        return 0;
+    }
+    if ((how == TT_PACKED ? packed_stand_in : gpu_stand_in)(b, side, holds_data, at, why, size))
+        return -1;
+    if (side == &job->recv && recv_is_result(job)) {
+        b->result = side;
+        b->stand_in = *at;
+        b->how = how;
+    }
+    return 0;
+}
+
+int tt_bind_nccl(struct tt_bound *b, const struct tt_job *job, size_t spare, struct tt_on_gpu *at, char *why,
+                 size_t size)
+{
+    *at = (struct tt_on_gpu){0};
+    if (bind_on_gpu(b, job, &job->send, true, &at->send, why, size) ||
+        bind_on_gpu(b, job, &job->recv, recv_holds_data(job), &at->recv, why, size))
+        return -1;
+    at->spare = spare ? take(b, b->with.home, spare) : NULL;
+    return spare && !at->spare ? explain(why, size, tt_fault()) : 0;
+}
+
 /* ---- for the MPI below ---- */
 
 /* Whatever the MPI below may leave as it was has to be in the image: what a neighbour that is none would have sent. */
@@ -343,6 +425,8 @@ int tt_bound_deliver(struct tt_bound *b, char *why, size_t size)
         error = tt_side_write(side, b->stand_in);
     else if (b->how == TT_PACKED)
         error = tt_side_unpack(side, b->stand_in);
+    else if (b->how == TT_ON_GPU)
+        error = gpu_copy(b, side, b->stand_in, false);
     else if (b->how == TT_IMAGE)
         error = image_copy(b, side, b->stand_in, false);
     return error ? explain(why, size, tt_fault()) : 0;

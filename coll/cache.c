@@ -24,7 +24,8 @@ static uint64_t hash_of(const struct tt_key *k)
 {
     const struct tt_shape *s = &k->shape;
     const uint64_t flags =
-        (uint64_t)k->coll | (uint64_t)s->inplace << 8 | (uint64_t)s->commutes << 9 | (uint64_t)k->staged << 10;
+        (uint64_t)k->coll | (uint64_t)s->inplace << 8 | (uint64_t)s->commutes << 9 | (uint64_t)k->staged << 10 |
+        (uint64_t)k->on_gpus << 20 | (uint64_t)k->bar << 21;
     const uint64_t what = mix(mix(1, flags), (uint64_t)s->count);
     const uint64_t by =
         mix(mix(2, (uint64_t)s->root << 32 | (uint64_t)s->unit), (uint64_t)(uintptr_t)k->cell ^ k->generation);
@@ -45,7 +46,7 @@ static bool same_key(const struct tt_key *a, const struct tt_key *b)
     const struct tt_shape *s = &a->shape, *t = &b->shape;
 
     return a->coll == b->coll && a->cell == b->cell && a->staged == b->staged && a->foreign == b->foreign &&
-           a->generation == b->generation && s->coll == t->coll && s->size == t->size && s->root == t->root &&
+           a->generation == b->generation && a->on_gpus == b->on_gpus && a->bar == b->bar && s->coll == t->coll && s->size == t->size && s->root == t->root &&
            s->inplace == t->inplace && s->commutes == t->commutes && s->reproducible == t->reproducible &&
            s->count == t->count && s->segment == t->segment && s->unit == t->unit &&
            same_lengths(s->counts, t->counts, s->size) && same_lengths(s->sends, t->sends, s->size);

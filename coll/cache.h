@@ -17,6 +17,8 @@ struct tt_key {
     const struct tt_cell *cell; /* NULL where nothing is reduced, or only the MPI below knows how */
     uint64_t foreign;           /* what only the MPI below knows, told apart; 0 otherwise */
     unsigned generation;        /* of the configuration */
+    bool on_gpus;               /* all ranks know that all buffers are there */
+    unsigned char bar;          /* enum tt_bar: why NCCL was no candidate, if it was none */
     unsigned staged;            /* this rank's buffers that go through pinned memory: changes its plan, not the wire */
 };
 
@@ -26,6 +28,7 @@ struct tt_entry {
     struct tt_key key;
     struct tt_choice choice;
     struct tt_plan *plan; /* NULL if another library carries it out */
+    bool told;            /* it has been used, and explained */
     int64_t *lengths;     /* what the key's counts and sends point to */
 };
 

@@ -7,9 +7,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "coll/aware.h"
 #include "coll/config.h"
 #include "coll/exec.h"
 #include "coll/meet.h"
+#include "coll/nccl_comm.h"
 #include "coll/topology.h"
 
 enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
@@ -34,9 +36,11 @@ void tt_comm_forget(struct tt_comm *c)
 
 static void comm_free(struct tt_comm *c)
 {
+    tt_nccl_drop(c);
     if (c->wire_comm != MPI_COMM_NULL)
         PMPI_Comm_free(&c->wire_comm);
     tt_comm_forget(c);
+    tt_net_free(c->staged);
     tt_net_free(c->net);
     tt_topo_free(c->topo);
     tt_hints_free(c->hints);
@@ -135,6 +139,15 @@ static unsigned count_slots(void)
     return slots < MAX_SLOTS ? slots : MAX_SLOTS;
 }
 
+/* Two threads' calls of NCCL on two communicators could meet in another order on another rank. */
+static bool has_threads(void)
+{
+    int level = MPI_THREAD_SINGLE;
+
+    PMPI_Query_thread(&level);
+    return level == MPI_THREAD_MULTIPLE;
+}
+
 /* What a rank can do by itself. NULL: out of memory. */
 static struct tt_comm *comm_new(MPI_Comm comm)
 {
@@ -157,6 +170,7 @@ static struct tt_comm *comm_new(MPI_Comm comm)
         PMPI_Comm_remote_size(comm, &c->peers);
     c->stage = inter || c->size == 1 ? TT_LOCATED : TT_KNOWN;
     c->usable = !inter && c->size == 1;
+    c->known.threads = has_threads();
     if (!c->turns) {
         comm_free(c);
         return NULL;
@@ -166,21 +180,59 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     return c;
 }
 
+/* What a rank says of itself when the ranks are located; of all, what holds for each. */
+enum { HAS_NET = 1 << 0, HAS_NCCL = 1 << 1, HAS_ONE_THREAD = 1 << 2, IS_DIRECT = 1 << 3 };
+
+/* The links as they are where GPU memory goes by way of the host: those between GPUs are no use then. NULL if there is no
+ * memory for it. */
+static struct tt_net *staged_net(const struct tt_topo *topo)
+{
+    struct tt_topo staged = *topo;
+    const struct tt_speed host = {topo->speed[TT_LEVEL_HOST].alpha + 2 * topo->launch, topo->speed[TT_LEVEL_HOST].beta};
+
+    staged.speed[TT_LEVEL_GPU] = staged.speed[TT_LEVEL_LINK] = staged.speed[TT_LEVEL_HOST] = host;
+    staged.speed[TT_LEVEL_NIC].alpha += 2 * topo->launch;
+    return tt_net_make(&staged);
+}
+
+/* Of all ranks, in one small allreduce; 0 if it failed. Whether the MPI below takes GPU memory is asked only where there is
+ * something to compare with. */
+static int say_for_all(const struct tt_net *net, const struct tt_net *staged, MPI_Comm comm)
+{
+    const int mine = (net ? HAS_NET : 0) | (staged ? HAS_NCCL : 0) | (has_threads() ? 0 : HAS_ONE_THREAD) |
+                     (staged && tt_mpi_takes_device_memory() ? IS_DIRECT : 0);
+    int all = 0;
+
+    return PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_BAND, comm) == MPI_SUCCESS ? all : 0;
+}
+
 /* Takes a topology, and the links that the model reads of it, if every rank has both; else things stay as they are. */
-static void adopt(struct tt_comm *c, struct tt_topo *topo)
+static void adopt(struct tt_comm *c, struct tt_topo *topo, bool located)
 {
     struct tt_net *net = topo ? tt_net_make(topo) : NULL;
+    const bool nccl = located && net && tt_driver_present() && (tt_nccl_standing(c, NULL) & TT_NCCL_CAN);
+    struct tt_net *staged = nccl ? staged_net(topo) : NULL;
+    const int all = say_for_all(net, staged, c->wire_comm);
 
-    if (!tt_all_have(c->wire_comm, net)) {
+    if (!(all & HAS_NCCL) || (all & IS_DIRECT)) {
+        tt_net_free(staged);
+        staged = NULL;
+    }
+    c->known.there = all & HAS_NCCL;
+    c->known.threads = !(all & HAS_ONE_THREAD);
+    if (!(all & HAS_NET)) {
+        tt_net_free(staged);
         tt_net_free(net);
         tt_topo_free(topo);
         return;
     }
     tt_comm_forget(c);
+    tt_net_free(c->staged);
     tt_net_free(c->net);
     tt_topo_free(c->topo);
     c->topo = topo;
     c->net = net;
+    c->staged = staged;
 }
 
 /* What all ranks do together, even one that has no memory for the state: c is NULL there. Then nobody makes it ready,
@@ -205,7 +257,7 @@ static void locate(MPI_Comm comm, enum tt_stage stage, struct tt_comm *c)
     const bool look = stage >= TT_LOCATED && c->usable && !crosses_worlds(comm, c->size);
 
     if (c->usable && (look || !c->net))
-        adopt(c, look ? tt_topology_of(c->wire_comm) : tt_topo_assumed(c->size));
+        adopt(c, look ? tt_topology_of(c->wire_comm) : tt_topo_assumed(c->size), look);
     c->stage = stage;
 }
 

@@ -19,6 +19,16 @@ enum tt_stage {
                    works with have most likely been chosen */
 };
 
+/* What all ranks know of NCCL on a communicator, and how their votes went (vote.h): the same on each of them. */
+struct tt_nccl_known {
+    bool threads;   /* a rank may call MPI from several threads at once */
+    bool there;     /* when they were located, each had a GPU, and a libnccl that can be opened */
+    bool alive;     /* each has the NCCL communicator, as the last vote, or making it, has shown */
+    unsigned since; /* calls by NCCL since then */
+    unsigned noes;  /* votes in a row that did not lead to NCCL */
+    unsigned rests; /* so many calls more go without a vote */
+};
+
 struct tt_comm {
     MPI_Comm wire_comm; /* private: no wildcard of the user's can match our messages. MPI_COMM_NULL if the MPI had no
                            context left for it (all ranks see that alike), or there is but one rank */
@@ -36,7 +46,10 @@ struct tt_comm {
     const struct tt_wire *wire;
     struct tt_topo *topo; /* where its ranks are, assumed until they are located; NULL: no rank has it */
     struct tt_net *net;   /* of topo: what the model reads */
+    struct tt_net *staged; /* the same where GPU memory goes by way of the host, if it does, and there is NCCL; or NULL */
     struct tt_hints *hints; /* its info keys; NULL: none */
+    struct tt_nccl_known known;
+    struct tt_nccl_life *nccl; /* nccl_comm.h; NULL: nobody has asked for it yet */
     struct tt_cache cache;
     struct tt_memo *memos; /* the last call of each collective, TT_NCOLLS of them (job.h); made at first use */
 };

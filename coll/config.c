@@ -17,14 +17,16 @@
 
 extern char **environ;
 
+enum { SHARED = 1, START = 2 };
+
 struct row {
     const char *name, *def, *values;
-    int shared;
+    int traits;
     size_t offset;
 };
 
 static const struct row rows[] = {
-#define TT_CONFIG(id, name, def, values, shared, help) {name, def, values, shared, offsetof(struct tt_config, id)},
+#define TT_CONFIG(id, name, def, values, traits, help) {name, def, values, traits, offsetof(struct tt_config, id)},
 #include "coll/config.def"
 #undef TT_CONFIG
 };
@@ -96,6 +98,17 @@ static int hash_file(const char *name, const char *file, int64_t *out, char *why
     return 0;
 }
 
+static int parse_number(const struct row *row, const char *value, int64_t *out, char *why, size_t size)
+{
+    char *end;
+
+    *out = strtol(value, &end, 10);
+    if (isdigit((unsigned char)*value) && !*end && *out >= 1 && *out <= 1000000)
+        return 0;
+    snprintf(why, size, "%s=%s is not a number from 1 to 1000000", row->name, value);
+    return -1;
+}
+
 static int row_parse(const struct row *row, const char *value, int64_t *out, char *why, size_t size)
 {
     if (strcmp(row->values, "size") == 0) {
@@ -106,6 +119,8 @@ static int row_parse(const struct row *row, const char *value, int64_t *out, cha
         snprintf(why, size, "%s=%s is not a size from 1 to 1G: write it as 65536, 64K or 4MB", row->name, value);
         return -1;
     }
+    if (strcmp(row->values, "number") == 0)
+        return parse_number(row, value, out, why, size);
     if (strcmp(row->values, "file") == 0)
         return strcmp(value, "none") == 0 ? 0 : hash_file(row->name, value, out, why, size);
     *out = word_find(row->values, value);
@@ -174,6 +189,14 @@ bool tt_config_known(const char *name)
     return variable_known(name, strlen(name));
 }
 
+bool tt_config_is_for_start(const char *name)
+{
+    for (int i = 0; i < NROWS; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return rows[i].traits & START;
+    return false;
+}
+
 void tt_config_point_out_unknown(void)
 {
     for (char **e = environ; *e; e++)
@@ -218,7 +241,7 @@ int tt_config_shared(uint64_t *hashes, int max)
     int n = 0;
 
     for (int i = 0; i < NROWS && n < max; i++)
-        if (rows[i].shared)
+        if (rows[i].traits & SHARED)
             hashes[n++] = (uint64_t) * (const int64_t *)((const char *)&tt_config + rows[i].offset);
     for (int c = 0; c < TT_NCOLLS && n < max; c++)
         hashes[n++] = tt_rules_hash(tt_config.pin[c]);
@@ -228,7 +251,7 @@ int tt_config_shared(uint64_t *hashes, int max)
 static const struct row *shared_row(int i)
 {
     for (int r = 0; r < NROWS; r++)
-        if (rows[r].shared && i-- == 0)
+        if (rows[r].traits & SHARED && i-- == 0)
             return &rows[r];
     return NULL;
 }

@@ -8,7 +8,7 @@
 /* One field per row of config.def: a size in bytes, the hash of a file's contents, or the place of the word
  * among the row's values. */
 struct tt_config {
-#define TT_CONFIG(id, name, def, values, shared, help) int64_t id;
+#define TT_CONFIG(id, name, def, values, traits, help) int64_t id;
 #include "coll/config.def"
 #undef TT_CONFIG
     struct tt_rules *pin[TT_NCOLLS]; /* TUTTI_<COLLECTIVE>; NULL where not set */
@@ -31,6 +31,9 @@ char *tt_config_pin_name(enum tt_coll coll, char *name, size_t size);
 
 /* Is there a variable of this name? */
 bool tt_config_known(const char *name);
+
+/* Is it one that is read in MPI_Init and never again? */
+bool tt_config_is_for_start(const char *name);
 
 /* Warns of each TUTTI_ variable in the environment that nobody reads. */
 void tt_config_point_out_unknown(void);

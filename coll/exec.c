@@ -21,6 +21,11 @@ unsigned tt_slots_below(int tag)
     return (unsigned)tag / (TT_MAX_LANES * TAG_MESSAGES);
 }
 
+int tt_tag_beyond(unsigned slots)
+{
+    return (int)slots * TT_MAX_LANES * TAG_MESSAGES;
+}
+
 int tt_polls_before_yield = 1000;
 
 void tt_req_fail(struct tt_req *req, const char *why)

@@ -63,6 +63,9 @@ void tt_req_fail(struct tt_req *req, const char *why);
 /* How many slots there are, so that no tag exceeds this one. */
 unsigned tt_slots_below(int tag);
 
+/* The first tag that no plan uses with so many slots. */
+int tt_tag_beyond(unsigned slots);
+
 /* Polls something that was not yet true until it is; after so many polls in vain yields the core before each. 0 where
  * ranks outnumber cores. */
 extern int tt_polls_before_yield;

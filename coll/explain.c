@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coll/bars.h"
 #include "coll/config.h"
 #include "coll/error.h"
 #include "coll/init.h"
 #include "coll/sizes.h"
 #include "coll/tutti.h"
 #include "selector/model.h"
+#include "selector/nccl.h"
 
 static const char *memory_of(const struct tt_job *job)
 {
@@ -39,18 +41,28 @@ static void what_moves(const struct tt_job *job, char *text, size_t size)
 }
 
 /* Why it cannot be, whoever decides; or NULL. */
-static const char *why_not(const struct tt_job *job, const struct tt_alg *alg, const char *foreign)
+static const char *why_not(const struct tt_job *job, const struct tt_entry *entry, const struct tt_alg *alg,
+                           const char *foreign)
 {
     if (foreign && alg->delegate == TT_OWN)
         return foreign;
     if (job->ours && alg->delegate == TT_TO_MPI)
         return "the MPI below does not know the type";
+    if (alg->delegate == TT_TO_NCCL && !tt_infeasible(alg, &job->shape))
+        return tt_bar_words(job, entry->key.bar);
     return tt_infeasible(alg, &job->shape);
 }
 
-static void tell_of(const struct tt_job *job, const struct tt_alg *alg, const char *foreign)
+/* What NCCL would take if all buffers were on GPUs; negative: nobody knows. */
+static double nccl_seconds(const struct tt_job *job)
 {
-    const char *not = why_not(job, alg, foreign);
+    return job->comm->topo ? tt_nccl_seconds(&job->shape, job->comm->topo) : -1;
+}
+
+static void tell_of(const struct tt_job *job, const struct tt_entry *entry, const struct tt_alg *alg,
+                    const char *foreign)
+{
+    const char *not = why_not(job, entry, alg, foreign);
     char time[32];
 
     if (not )
@@ -58,6 +70,9 @@ static void tell_of(const struct tt_job *job, const struct tt_alg *alg, const ch
     else if (alg->cost && job->comm->net)
         fprintf(stderr, "tutti:   %s is expected to take %s\n", alg->name,
                 tt_time_print(time, sizeof time, tt_estimate(alg, &job->shape, job->comm->net).seconds));
+    else if (alg->delegate == TT_TO_NCCL && nccl_seconds(job) >= 0)
+        fprintf(stderr, "tutti:   %s is expected to take %s where all buffers are on GPUs\n", alg->name,
+                tt_time_print(time, sizeof time, nccl_seconds(job)));
     else
         fprintf(stderr, "tutti:   %s could serve it: the model knows no time\n", alg->name);
 }
@@ -71,10 +86,10 @@ void tt_explain(const struct tt_job *job, const struct tt_entry *entry, const ch
     what_moves(job, moves, sizeof moves);
     fprintf(stderr, "tutti: %s%s, %d ranks: %s (%s)%s%s%s\n", job->row->name, moves, job->comm->size,
             entry->choice.alg->name, entry->choice.why, job->row->traits & TT_NO_BUFFER ? "" : "; on rank 0 ",
-            job->row->traits & TT_NO_BUFFER ? "" : memory_of(job), entry->key.staged ? ", staged" : "");
+            job->row->traits & TT_NO_BUFFER ? "" : memory_of(job), entry->key.staged && entry->plan ? ", staged" : "");
     for (int i = 0; tt_config.explain > 1 && tt_algs[i]; i++)
         if (tt_alg_serves(tt_algs[i], job->call->coll))
-            tell_of(job, tt_algs[i], foreign);
+            tell_of(job, entry, tt_algs[i], foreign);
 }
 
 void tt_warn_of_slow(const struct tt_job *job, const struct tt_choice *choice)

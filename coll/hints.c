@@ -16,10 +16,15 @@
 #include "coll/request.h"
 
 static const char prefix[] = "tutti_";
+static const char kinds_key[] = "mpi_assert_memory_alloc_kinds"; /* MPI 4.1; its memory kinds are the side document's */
+
+/* What that key says: of one rank when it is given, of all once they have agreed. */
+enum kinds { NO_KINDS, MIXED_KINDS, GPU_KINDS };
 
 struct tt_hints {
     struct tt_rules *pin[TT_NCOLLS];
     char *text[TT_NCOLLS]; /* as it was given; "" for none, which takes back; NULL: not given */
+    enum kinds kinds;
 };
 
 static void clear(struct tt_hints *h, int coll)
@@ -40,6 +45,11 @@ void tt_hints_free(struct tt_hints *hints)
 const struct tt_rules *tt_hints_pin(const struct tt_hints *hints, enum tt_coll coll)
 {
     return hints ? hints->pin[coll] : NULL;
+}
+
+bool tt_hints_on_gpus(const struct tt_hints *hints)
+{
+    return hints && hints->kinds == GPU_KINDS;
 }
 
 /* ---- from an info ---- */
@@ -71,6 +81,45 @@ static int take(struct tt_hints *h, MPI_Info info, const char *key, char *why, s
     return h->pin[coll] ? 0 : -1;
 }
 
+/* Is a kind, "cuda:device" or "cuda:managed:device", memory of GPUs and no other? "cuda" alone is pinned memory, too. */
+static bool is_of_gpus(const char *kind, size_t length)
+{
+    static const char cuda[] = "cuda";
+    const char *end = kind + length, *at = kind + sizeof cuda - 1;
+
+    if (length < sizeof cuda || memcmp(kind, cuda, sizeof cuda - 1) != 0 || *at != ':')
+        return false;
+    while (at < end) {
+        const char *word = at + 1, *colon = memchr(word, ':', (size_t)(end - word));
+        const size_t n = (size_t)((colon ? colon : end) - word);
+
+        if (!(n == 6 && memcmp(word, "device", n) == 0) && !(n == 7 && memcmp(word, "managed", n) == 0))
+            return false;
+        at = word + n;
+    }
+    return true;
+}
+
+/* The standard's key: a list of all kinds of memory that this rank's buffers will be in. */
+static enum kinds read_kinds(MPI_Info info)
+{
+    char value[MPI_MAX_INFO_VAL + 1];
+    const char *at = value;
+    int found = 0;
+
+    PMPI_Info_get(info, kinds_key, MPI_MAX_INFO_VAL, value, &found);
+    if (!found)
+        return NO_KINDS;
+    for (;; at += strcspn(at, ",") + 1) {
+        const size_t length = strcspn(at, ",");
+
+        if (!is_of_gpus(at, length))
+            return MIXED_KINDS;
+        if (!at[length])
+            return GPU_KINDS;
+    }
+}
+
 /* NULL, or something that is wrong, with why filled. */
 static struct tt_hints *read_info(MPI_Info info, bool *wrong, char *why, size_t size)
 {
@@ -80,8 +129,10 @@ static struct tt_hints *read_info(MPI_Info info, bool *wrong, char *why, size_t 
 
     snprintf(why, size, "out of memory");
     *wrong = !h;
-    if (h && info != MPI_INFO_NULL)
+    if (h && info != MPI_INFO_NULL) {
         PMPI_Info_get_nkeys(info, &n);
+        h->kinds = read_kinds(info);
+    }
     for (int i = 0; i < n && !*wrong; i++)
         if (PMPI_Info_get_nthkey(info, i, key) == MPI_SUCCESS && strncmp(key, prefix, sizeof prefix - 1) == 0)
             *wrong = take(h, info, key, why, size) != 0;
@@ -90,7 +141,7 @@ static struct tt_hints *read_info(MPI_Info info, bool *wrong, char *why, size_t 
 
 /* ---- over the ranks ---- */
 
-enum { WRONG = TT_NCOLLS, NSUMS };
+enum { WRONG = TT_NCOLLS, KINDS, NSUMS };
 
 static int allreduce(MPI_Comm comm, const void *ours, void *all, int n, MPI_Datatype type, MPI_Op op)
 {
@@ -112,7 +163,8 @@ static uint64_t sum_of(const char *text)
 }
 
 struct agreement {
-    bool given; /* any key, by all ranks alike */
+    bool given;       /* any key, by all ranks alike; or the standard's, which may differ between ranks */
+    enum kinds kinds; /* GPU_KINDS: by all */
     bool wrong; /* on some rank */
     int coll;   /* whose key differs; TT_NCOLLS: none */
     int odd;    /* the first rank that has another one than rank 0 */
@@ -141,7 +193,7 @@ static int agree(MPI_Comm comm, const struct tt_hints *h, bool wrong, struct agr
     int error;
 
     for (int i = 0; i < NSUMS; i++) {
-        ours[i] = i == WRONG ? wrong : h ? sum_of(h->text[i]) : 0;
+        ours[i] = i == WRONG ? wrong : !h ? 0 : i == KINDS ? h->kinds : sum_of(h->text[i]);
         ours[NSUMS + i] = ~ours[i];
     }
     error = allreduce(comm, ours, most, 2 * NSUMS, MPI_UINT64_T, MPI_MAX);
@@ -151,6 +203,8 @@ static int agree(MPI_Comm comm, const struct tt_hints *h, bool wrong, struct agr
         if (most[c] != ~most[NSUMS + c] && a->coll == TT_NCOLLS)
             a->coll = c;
     }
+    a->kinds = most[KINDS] == ~most[NSUMS + KINDS] ? (enum kinds)most[KINDS] : MIXED_KINDS;
+    a->given |= a->kinds != NO_KINDS;
     return error == MPI_SUCCESS && a->coll < TT_NCOLLS ? find_odd(comm, ours[a->coll], &a->odd) : error;
 }
 
@@ -174,8 +228,9 @@ static int refuse_difference(MPI_Comm comm, const struct tt_hints *h, const stru
 /* ---- into the communicator ---- */
 
 /* What is given replaces what was. */
-static void adopt(struct tt_comm *c, struct tt_hints *given)
+static void adopt(struct tt_comm *c, struct tt_hints *given, enum kinds kinds)
 {
+    given->kinds = kinds;
     if (!c->hints) {
         c->hints = given;
     } else {
@@ -187,6 +242,7 @@ static void adopt(struct tt_comm *c, struct tt_hints *given)
                 given->pin[i] = NULL;
                 given->text[i] = NULL;
             }
+        c->hints->kinds = kinds != NO_KINDS ? kinds : c->hints->kinds;
         tt_hints_free(given);
     }
     tt_comm_forget(c);
@@ -210,7 +266,7 @@ static int set(MPI_Comm comm, struct tt_hints *given, bool wrong, const char *wh
     here = tt_comm_of(comm, TT_READY, &c) == MPI_SUCCESS;
     error = allreduce(comm, &here, &all, 1, MPI_INT, MPI_MIN);
     if (error == MPI_SUCCESS && all) {
-        adopt(c, given);
+        adopt(c, given, a.kinds);
         return MPI_SUCCESS;
     }
     tt_hints_free(given);

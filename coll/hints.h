@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A communicator's own pins: the info keys tutti_allreduce and so on, whose values are those of TUTTI_ALLREDUCE. */
+/* A communicator's own pins: the info keys tutti_allreduce and so on, whose values are those of TUTTI_ALLREDUCE. And the
+ * standard's mpi_assert_memory_alloc_kinds, which says where buffers will be: each rank for itself. */
 #ifndef TT_HINTS_H
 #define TT_HINTS_H
 
@@ -17,6 +18,9 @@ int tt_hints_set(MPI_Comm comm, MPI_Info info);
 
 /* The pin of one collective; NULL if there is none. hints may be NULL. */
 const struct tt_rules *tt_hints_pin(const struct tt_hints *hints, enum tt_coll coll);
+
+/* Have all ranks asserted that all their buffers are in memory of GPUs? hints may be NULL. */
+bool tt_hints_on_gpus(const struct tt_hints *hints);
 void tt_hints_free(struct tt_hints *hints);
 
 #endif

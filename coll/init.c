@@ -17,6 +17,7 @@
 #include "coll/exec.h"
 #include "coll/hook.h"
 #include "coll/meet.h"
+#include "coll/nccl_comm.h"
 #include "coll/progress.h"
 #include "coll/request.h"
 #include "coll/topology.h"
@@ -186,6 +187,7 @@ __attribute__((visibility("default"))) int MPI_Finalize(void)
     if (!tt_progress_to_end())
         tt_log(TT_WARN, "MPI_Finalize was called before all that was begun was over");
     error = PMPI_Finalize();
+    tt_nccl_close();
     tt_places_close();
     tt_topology_close();
     return error;

@@ -64,6 +64,7 @@ struct tt_memo {
     struct tt_entry *entry; /* what was decided, if its slot still has this hash: */
     uint64_t hash;
     unsigned staged;
+    unsigned bar;   /* enum tt_bar, as far as it follows from the question */
     bool delegated; /* to the MPI below, which needs nothing of ours unless a buffer is on a device */
 };
 
@@ -110,6 +111,7 @@ enum tt_stand_in {
     TT_AT_HOME,     /* a reduction's, at the plan's home: elements as they are */
     TT_PACKED,      /* without gaps, in the side's place */
     TT_PACKED_HERE, /* without gaps, on the host */
+    TT_ON_GPU,      /* without gaps, on NCCL's GPU */
     TT_IMAGE        /* gaps and all, on the host */
 };
 
@@ -122,7 +124,8 @@ struct tt_bound {
     enum tt_stand_in how;
     char *stand_in; /* where it begins: of an image, where the side's buffer would */
     char *packed_here,
-        *packed_there; /* of an image: room for the data without gaps, on the host and in the side's place */
+        *packed_there; /* of an image: room for the data without gaps, on the host and in the side's place; TT_ON_GPU: of
+                          data with gaps, the former */
     struct tt_kept kept[TT_MAX_KEPT];
     int nkept;
 };
@@ -143,6 +146,15 @@ unsigned tt_job_on_device(const struct tt_job *job, const struct tt_place *home)
 /* Provides all that the plan names; comm, wire and home are set. 0, or -1 with why filled; tt_bound_end is due in both
  * cases. */
 int tt_bind_plan(struct tt_bound *b, const struct tt_job *job, const struct tt_plan *plan, char *why, size_t size);
+
+/* What NCCL works on, all of it on its GPU. NULL: this rank has no such buffer, or is in place. */
+struct tt_on_gpu {
+    char *send, *recv, *spare;
+};
+
+/* Provides them, with so many bytes for spare; b->with.home, NCCL's GPU, is set. Likewise. */
+int tt_bind_nccl(struct tt_bound *b, const struct tt_job *job, size_t spare, struct tt_on_gpu *at, char *why,
+                 size_t size);
 
 /* The same for the MPI below: host memory with the user's own datatypes. */
 int tt_bind_native(struct tt_bound *b, const struct tt_job *job, char *why, size_t size);

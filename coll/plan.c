@@ -107,8 +107,22 @@ static bool in_blocks(const struct tt_nodes *nodes, int size)
     return r == size;
 }
 
+/* Of the shape alone: types, ops and the rest are for who knows them. */
+static const char *nccl_lacks(enum tt_coll coll)
+{
+    if (coll == TT_COLL_scan || coll == TT_COLL_exscan)
+        return "NCCL has no scan";
+    if (tt_coll_traits(coll) & TT_NO_BUFFER)
+        return "NCCL has no barrier";
+    return tt_coll_traits(coll) & TT_NEIGHBOURS ? "NCCL knows of no neighbours" : NULL;
+}
+
 const char *tt_infeasible(const struct tt_alg *alg, const struct tt_shape *s)
 {
+    const char *lacks = alg->delegate == TT_TO_NCCL ? nccl_lacks(s->coll) : NULL;
+
+    if (lacks)
+        return lacks;
     if ((alg->needs & TT_COMMUTATIVE) && !s->commutes)
         return "it folds operands out of rank order and the op does not commute";
     if ((alg->needs & TT_POWER_OF_TWO) && (s->size & (s->size - 1)))

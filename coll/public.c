@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/comm.h"
 #include "coll/config.h"
+#include "coll/error.h"
+#include "coll/init.h"
+#include "coll/nccl_comm.h"
 #include "coll/plan.h"
 #include "coll/tutti.h"
 
@@ -26,6 +30,15 @@ TT_PUBLIC const char *tutti_algorithm(const char *collective, int i)
     return NULL;
 }
 
+/* A setting that is set too late would be ignored in silence. */
+static bool is_too_late(const char *name)
+{
+    int begun = 0;
+
+    PMPI_Initialized(&begun);
+    return begun && tt_config_is_for_start(name);
+}
+
 /* The environment is where settings live, so one set here is inherited like the others. */
 static int put(const char *name, const char *value)
 {
@@ -41,11 +54,45 @@ TT_PUBLIC int tutti_set(const char *name, const char *value)
     if (!tt_config_known(name)) {
         tt_log(TT_ERROR, "tutti_set: there is no %s: see `tutti info` for the names", name);
         error = MPI_ERR_ARG;
+    } else if (is_too_late(name)) {
+        tt_log(TT_ERROR, "tutti_set: %s is read in MPI_Init alone: set it before, in the environment", name);
+        error = MPI_ERR_ARG;
     } else if (put(name, value) || tt_config_load(why, sizeof why)) {
         tt_log(TT_ERROR, "tutti_set: %s", why);
         put(name, kept);
         error = MPI_ERR_ARG;
     }
     free(kept);
+    return error;
+}
+
+/* What all ranks know of NCCL here may be news: they may have chosen their GPUs since they were located. */
+static int prepare(MPI_Comm comm)
+{
+    struct tt_comm *c;
+    const int error = tt_comm_of(comm, TT_LOCATED, &c);
+    int made;
+
+    if (error != MPI_SUCCESS)
+        return error == MPI_ERR_NO_MEM ? tt_raise(comm, "tutti_comm_prepare: out of host memory") : error;
+    made = tt_nccl_prepare(c);
+    if (made == 0)
+        tt_comm_forget(c);
+    c->known.there |= made == 0;
+    c->known.alive = made == 0;
+    return made < 0 ? tt_raise(comm, tt_fault()) : MPI_SUCCESS;
+}
+
+TT_PUBLIC int tutti_comm_prepare(MPI_Comm comm)
+{
+    int error;
+
+    if (comm == MPI_COMM_NULL)
+        return MPI_ERR_COMM;
+    if (tt_inside || !tt_is_on())
+        return MPI_SUCCESS;
+    tt_inside++;
+    error = prepare(comm);
+    tt_inside--;
     return error;
 }

@@ -18,6 +18,7 @@ static void open_task(struct tt_task *t, struct tt_job *job, struct tt_plan *pla
     t->job = job;
     t->plan = plan;
     t->posted = false;
+    t->by_nccl.job = NULL;
     t->native = MPI_REQUEST_NULL;
     t->error = MPI_SUCCESS;
     t->why[0] = '\0';
@@ -47,6 +48,72 @@ int tt_task_native(struct tt_task *t, struct tt_job *job, bool at_once)
         return TT_TASK_FAILED;
     t->error = at_once ? tt_call_native(&t->bound.native) : tt_start_native(&t->bound.native, &t->native);
     return 0;
+}
+
+/* ---- by NCCL ---- */
+
+/* This rank is out of it, and so are all. */
+static void fail_nccl(struct tt_task *t, const char *why)
+{
+    if (!t->why[0])
+        snprintf(t->why, sizeof t->why, "%s", why);
+    tt_nccl_fail(t->job->comm, t->why);
+}
+
+static int start_nccl(struct tt_task *t)
+{
+    struct tt_nccl_call *call = &t->by_nccl;
+    struct tt_on_gpu at;
+
+    t->bound.with.home = call->use->place;
+    if (tt_bind_nccl(&t->bound, t->job, tt_nccl_spare(t->job), &at, t->why, sizeof t->why))
+        return -1;
+    call->send = at.send;
+    call->recv = at.recv;
+    call->spare = at.spare;
+    return tt_nccl_start(call);
+}
+
+void tt_task_nccl(struct tt_task *t, struct tt_job *job, const char *fault)
+{
+    open_task(t, job, NULL);
+    t->stage = TT_NCCL_TAKING;
+    t->by_nccl = (struct tt_nccl_call){.use = tt_nccl_get(job->comm), .job = job};
+    if (!t->by_nccl.use || fault)
+        fail_nccl(t, fault ? fault : tt_fault());
+    else if (start_nccl(t))
+        fail_nccl(t, t->why[0] ? t->why : tt_fault());
+}
+
+/* Has NCCL taken all of the call? -1 with tt_fault() set. */
+static int poll_taking(struct tt_task *t)
+{
+    const struct tt_nccl_use *use = t->by_nccl.use;
+    ncclResult_t state = ncclSuccess;
+
+    if (tt_nccl_error(use->nccl, use->comm, use->nccl->CommGetAsyncError(use->comm, &state), "ncclCommGetAsyncError"))
+        return -1;
+    if (state == ncclInProgress)
+        return 0;
+    t->stage = TT_NCCL_RUNNING;
+    return tt_nccl_finish(&t->by_nccl) ? -1 : 1;
+}
+
+static bool poll_nccl(struct tt_task *t)
+{
+    struct tt_place *place;
+    int state = 1;
+
+    if (t->why[0])
+        return true;
+    place = t->by_nccl.use->place;
+    if (t->stage == TT_NCCL_TAKING)
+        state = poll_taking(t);
+    if (state > 0)
+        state = place->dev->poll(place, TT_NCCL_QUEUE);
+    if (state < 0 || tt_nccl_check(t->job->comm))
+        fail_nccl(t, tt_fault());
+    return state != 0 || t->why[0];
 }
 
 /* ---- polling ---- */
@@ -109,7 +176,7 @@ static bool poll_native(struct tt_task *t)
 
 bool tt_task_poll(struct tt_task *t)
 {
-    return t->plan ? poll_plan(t) : poll_native(t);
+    return t->plan ? poll_plan(t) : t->by_nccl.job ? poll_nccl(t) : poll_native(t);
 }
 
 /* ---- the end ---- */

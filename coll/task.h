@@ -5,10 +5,16 @@
 #define TT_TASK_H
 
 #include "coll/job.h"
+#include "coll/nccl_calls.h"
+
+/* How far a call by NCCL has come: NCCL may still be busy taking it; or it is in its stream. */
+enum tt_nccl_stage { TT_NCCL_TAKING, TT_NCCL_RUNNING };
 
 struct tt_task {
     struct tt_job *job;
-    struct tt_plan *plan; /* held until the end; NULL: the MPI below does the work */
+    struct tt_plan *plan; /* held until the end; NULL: NCCL or the MPI below does the work */
+    struct tt_nccl_call by_nccl; /* if it has a job: NCCL does */
+    enum tt_nccl_stage stage;
     struct tt_bound bound;
     struct tt_req req;
     bool posted;        /* req has begun; until then it waits for its turn on the communicator */
@@ -28,6 +34,10 @@ void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, 
 /* The MPI below starts, on stand-ins for what is on a device; at_once: by its blocking call, so that it has also ended.
  * 0, or TT_TASK_FAILED with t->why, nothing having been sent; tt_task_end is due in both cases. */
 int tt_task_native(struct tt_task *t, struct tt_job *job, bool at_once);
+
+/* NCCL starts, on stand-ins for what is not on its GPU. All ranks have agreed on that: if this one cannot, which fault
+ * tells or t->why does then, the others are told, and all fail. tt_task_poll and tt_task_end as for the others. */
+void tt_task_nccl(struct tt_task *t, struct tt_job *job, const char *fault);
 
 /* Around polls: makes the context of the task's GPU current, and the caller's again. */
 bool tt_task_enter(struct tt_task *t);

@@ -20,6 +20,7 @@ struct tt_mem {
     enum tt_mem_kind kind;
     int device;    /* CUDA ordinal, -1 for host memory */
     void *context; /* CUcontext it belongs to; NULL for host memory, and for a memory pool's, which is its device's */
+    unsigned long long buffer; /* of the driver's number for what was allocated, which no later one gets; 0: not known */
 };
 
 /* True when a kernel must be used to reduce it. */
@@ -45,9 +46,9 @@ int tt_fault_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 struct tt_place; /* memory of one kind reachable together: the host, or one CUDA context */
 
-/* Queues are in order within themselves and concurrent among each other; enum tt_flow of every lane. */
+/* Queues are in order within themselves and concurrent among each other; enum tt_flow of every lane, and one for NCCL. */
 enum tt_flow { TT_DOWN, TT_UP, TT_WITHIN, TT_NFLOWS }; /* device to host, host to device, neither */
-enum { TT_MAX_QUEUES = 4 * TT_NFLOWS };
+enum { TT_NCCL_QUEUE = 4 * TT_NFLOWS, TT_MAX_QUEUES };
 
 /* Functions that return int return 0, or -1 with tt_fault() set. Between enter and leave of one place the calling
  * thread may not use another. No function waits for the device but settle, and none changes the caller's current
@@ -85,8 +86,17 @@ struct tt_place {
  * room, shared by all callers, gone at tt_places_close. */
 struct tt_place *tt_place_of(const struct tt_mem *mem);
 
+/* That of the context that this thread works in; NULL with tt_fault() set if there is none. */
+struct tt_place *tt_place_here(void);
+
 /* The host's place: always there. */
 struct tt_place *tt_host_place(void);
+
+/* Is the life of its context over, as somebody has found? No driver call. */
+bool tt_place_is_stale(const struct tt_place *place);
+
+/* Is its context in the life in which the place was made? */
+bool tt_place_lives(const struct tt_place *place);
 
 /* Drops every place. Contexts may be gone already; that is not an error. */
 void tt_places_close(void);

@@ -14,10 +14,11 @@
 #include "cuda/image.h"
 #include "cuda/inside.h"
 #include "cuda/movers.h"
+#include "cuda/nccl.h"
 #include "cuda/ops.h"
 #include "cuda/tables.h"
 
-enum { THREADS = 256, BLOCKS_PER_PROCESSOR = 8 };
+enum { THREADS = 256, BLOCKS_PER_PROCESSOR = 8, BUFFERS = 8 };
 
 enum code { CODE_UNKNOWN, CODE_LOADED, CODE_NONE };
 
@@ -28,6 +29,8 @@ struct device_place {
     CUcontext context;
     unsigned long long id; /* of the context's life; 0 if the driver cannot say */
     int device;            /* its ordinal */
+    unsigned long long buffers[BUFFERS]; /* some that were allocated in that life: whose buffer is one of these is not over */
+    unsigned nbuffers;                   /* that have been noted */
     bool stale;            /* that life is over; somebody may still hold the place, so it stays until the end */
     struct tt_pool scratch, pinned;
     pthread_mutex_t lock; /* of what follows, all of it made when needed */
@@ -485,7 +488,25 @@ static void retire(struct device_place *p)
     tt_pool_empty(&p->pinned);
 }
 
-static struct tt_place *find_place(const struct tt_driver *d, const struct tt_mem *mem)
+/* Memory goes with its context, and no later one gets its number: so memory that has been seen in a life tells of it, and
+ * the driver need not be asked. */
+static struct device_place *find_by_buffer(const struct tt_mem *mem)
+{
+    for (struct device_place *p = places; mem->context && mem->buffer && p; p = p->next)
+        for (int i = 0; i < BUFFERS && p->context == mem->context && !p->stale; i++)
+            if (p->buffers[i] == mem->buffer)
+                return p;
+    return NULL;
+}
+
+static struct device_place *note_buffer(struct device_place *p, const struct tt_mem *mem)
+{
+    if (p && mem->context && mem->buffer)
+        p->buffers[p->nbuffers++ % BUFFERS] = mem->buffer;
+    return p;
+}
+
+static struct device_place *find_place(const struct tt_driver *d, const struct tt_mem *mem)
 {
     const CUcontext context = mem->context ? mem->context : context_on(d, mem->device);
     unsigned long long id;
@@ -498,23 +519,83 @@ static struct tt_place *find_place(const struct tt_driver *d, const struct tt_me
         return NULL;
     for (struct device_place *p = places; p; p = p->next) {
         if (p->context == context && p->id == id && !p->stale)
-            return &p->base;
+            return p;
         if (p->context == context && !p->stale)
             retire(p);
     }
-    return (struct tt_place *)place_new(d, context, id, mem->device);
+    return place_new(d, context, id, mem->device);
 }
 
 struct tt_place *tt_place_of(const struct tt_mem *mem)
 {
-    struct tt_place *place;
+    struct device_place *place;
 
     if (!tt_mem_on_device(mem))
         return tt_host_place();
     pthread_mutex_lock(&places_lock);
-    place = find_place(tt_driver_find(), mem);
+    place = find_by_buffer(mem);
+    if (!place)
+        place = note_buffer(find_place(tt_driver_find(), mem), mem);
     pthread_mutex_unlock(&places_lock);
-    return place;
+    return (struct tt_place *)place;
+}
+
+/* The device's number is asked for, not its ordinal: cuDeviceGet gives the ordinals of what is visible in order, so the two
+ * are the same. */
+struct tt_place *tt_place_here(void)
+{
+    const struct tt_driver *d = tt_driver_find();
+    struct tt_mem mem = {.kind = TT_MEM_DEVICE};
+    CUcontext context = NULL;
+    CUdevice device;
+
+    if (!d || d->lacks || d->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context ||
+        d->cuCtxGetDevice(&device) != CUDA_SUCCESS) {
+        tt_fault_set("no CUDA context is current");
+        return NULL;
+    }
+    mem.device = device;
+    mem.context = context;
+    return tt_place_of(&mem);
+}
+
+int tt_place_stream(struct tt_place *place, int queue, CUstream *stream)
+{
+    return stream_of(of(place), queue, stream);
+}
+
+static const struct device_place *of_const(const struct tt_place *place)
+{
+    return (const struct device_place *)place;
+}
+
+bool tt_place_is_stale(const struct tt_place *place)
+{
+    return place != tt_host_place() && of_const(place)->stale;
+}
+
+bool tt_place_lives(const struct tt_place *place)
+{
+    const struct device_place *p = of_const(place);
+    unsigned long long id;
+
+    return place == tt_host_place() || (!p->stale && life_of(p->driver, p->context, &id) == 0 && id == p->id);
+}
+
+/* Retaining a primary context that is not active would make one, so that is asked first. */
+bool tt_place_suits(const struct tt_place *place, const struct tt_nccl *nccl)
+{
+    const struct device_place *p = of_const(place);
+    const struct tt_driver *d = p->driver;
+    CUcontext primary = NULL;
+    unsigned flags;
+    int active = 0;
+
+    if (nccl->simulated != d->simulated || d->cuDevicePrimaryCtxGetState(p->device, &flags, &active) != CUDA_SUCCESS || !active ||
+        d->cuDevicePrimaryCtxRetain(&primary, p->device) != CUDA_SUCCESS)
+        return false;
+    d->cuDevicePrimaryCtxRelease(p->device);
+    return primary == p->context;
 }
 
 /* Gives back what the context still has, if it is in the same life; the driver says no to a handle that is dead. */

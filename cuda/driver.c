@@ -137,13 +137,15 @@ static bool host_reads(const void *p)
 static int query(const struct tt_driver *d, const void *p, struct tt_mem *mem)
 {
     CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-                                    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT};
+                                    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT,
+                                    CU_POINTER_ATTRIBUTE_BUFFER_ID};
     CUmemorytype type = 0;
     unsigned managed = 0;
     int device = -1;
     void *context = NULL;
-    void *answers[] = {&type, &managed, &device, &context};
-    const CUresult result = d->cuPointerGetAttributes(4, wanted, answers, (CUdeviceptr)(uintptr_t)p);
+    unsigned long long buffer = 0;
+    void *answers[] = {&type, &managed, &device, &context, &buffer};
+    const CUresult result = d->cuPointerGetAttributes(5, wanted, answers, (CUdeviceptr)(uintptr_t)p);
 
     if (result != CUDA_SUCCESS)
         return means_none(result) || host_reads(p) ? 0 : tt_driver_check(d, result, "cuPointerGetAttributes of %p", p);
@@ -151,6 +153,7 @@ static int query(const struct tt_driver *d, const void *p, struct tt_mem *mem)
     if (tt_mem_on_device(mem)) {
         mem->device = device;
         mem->context = context;
+        mem->buffer = buffer;
     }
     return 0;
 }
@@ -159,7 +162,7 @@ int tt_mem_where(const void *p, struct tt_mem *mem)
 {
     const struct tt_driver *d = tt_driver_find();
 
-    *mem = (struct tt_mem){TT_MEM_HOST, -1, NULL};
+    *mem = (struct tt_mem){TT_MEM_HOST, -1, NULL, 0};
     if (!d || !p)
         return 0;
     return d->lacks ? say_lacking(d) : query(d, p, mem);

@@ -12,13 +12,14 @@
 #include "selector/names.h"
 #include "selector/topo.h"
 
-enum kind { SIZES, NUMBERS, WORD, WORDS, NKINDS };
+enum kind { SIZES, NUMBERS, WORD, WORDS, KINDS, NKINDS };
 
 static const char *const values[NKINDS] = {
     [SIZES] = "a size or a range of sizes, such as 8, 0-16K, 64K- or -1M",
     [NUMBERS] = "a number from 1 up or a range of them, such as 4, 2-64, 16- or -8",
     [WORD] = "yes or no",
     [WORDS] = "gpu, link, host or nic, or a range in that order, such as gpu-link",
+    [KINDS] = "device",
 };
 
 static const struct row {
@@ -66,6 +67,8 @@ const char *tt_fact_missing(enum tt_fact fact, enum tt_coll coll)
         return "has no op";
     if (fact == TT_FACT_bytes && tt_coll_traits(coll) & TT_NO_BUFFER)
         return "moves no bytes";
+    if (fact == TT_FACT_memory && tt_coll_traits(coll) & TT_NO_BUFFER)
+        return "has no buffer";
     if (fact == TT_FACT_bytes && tt_coll_lengths_local(coll))
         return "has no size that all ranks know";
     return NULL;
@@ -111,11 +114,24 @@ struct tt_facts tt_facts_of(enum tt_coll coll, const struct tt_shape *s, int lev
     return facts;
 }
 
+void tt_facts_on_gpus(struct tt_facts *facts)
+{
+    if (!tt_fact_missing(TT_FACT_memory, facts->coll))
+        facts->is[TT_FACT_memory] = one(1);
+}
+
 /* ---- spans as text ---- */
 
 static const char *word_of(enum tt_fact fact, int64_t value)
 {
-    return fact == TT_FACT_level ? tt_level_name((enum tt_level)value) : value ? "yes" : "no";
+    switch (rows[fact].kind) {
+    case WORDS:
+        return tt_level_name((enum tt_level)value);
+    case KINDS:
+        return "device";
+    default:
+        return value ? "yes" : "no";
+    }
 }
 
 static int word_find(enum tt_fact fact, const char *text, int64_t *value)
@@ -151,7 +167,8 @@ static int value_parse(enum tt_fact fact, const char *text, size_t length, int64
 /* Either end may be left out, but not both. */
 static int ends_parse(enum tt_fact fact, const char *text, size_t length, struct tt_span *span)
 {
-    const char *dash = rows[fact].kind == WORD ? NULL : memchr(text, '-', length), *end = text + length;
+    const bool ranges = rows[fact].kind != WORD && rows[fact].kind != KINDS;
+    const char *dash = ranges ? memchr(text, '-', length) : NULL, *end = text + length;
 
     *span = (struct tt_span){rows[fact].least, rows[fact].most};
     if (!dash) {

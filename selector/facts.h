@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a rule may ask of a call: facts that all ranks share, and no others. What may differ between ranks (the kind of
- * memory a pointer has, a datatype's own form, the counts of a v-collective) has no row here, so no rule can be made
- * to depend on it. */
+/* What a rule may ask of a call: facts that all ranks share, and no others. What may differ between ranks (a datatype's
+ * own form, the counts of a v-collective) has no row here, so no rule can be made to depend on it. The kind of memory
+ * that a buffer is in may differ, too: it counts once the ranks have agreed on it. */
 #ifndef TT_FACTS_H
 #define TT_FACTS_H
 
@@ -15,7 +15,8 @@
     F(nodes, NUMBERS, 1, INT32_MAX, "that the communicator's ranks are on")                                            \
     F(ranks_per_node, NUMBERS, 1, INT32_MAX, "of the communicator, on every one of its nodes")                         \
     F(commutes, WORD, 0, 1, "whether the op does")                                                                     \
-    F(level, WORDS, 0, TT_NLEVELS - 1, "the slowest link that the communicator's ranks cross")
+    F(level, WORDS, 0, TT_NLEVELS - 1, "the slowest link that the communicator's ranks cross")                         \
+    F(memory, KINDS, 1, 1, "where all ranks are known to have their buffers: they have agreed on it, or it was asserted")
 
 enum tt_fact {
 #define F(id, kind, least, most, help) TT_FACT_##id,
@@ -35,8 +36,11 @@ struct tt_facts {
     struct tt_span is[TT_NFACTS];
 };
 
-/* level: an enum tt_level, or -1 where nobody knows. */
+/* level: an enum tt_level, or -1 where nobody knows. Where buffers are is not known. */
 struct tt_facts tt_facts_of(enum tt_coll coll, const struct tt_shape *s, int level);
+
+/* All ranks have agreed that all have their buffers on GPUs. */
+void tt_facts_on_gpus(struct tt_facts *facts);
 
 const char *tt_fact_name(enum tt_fact fact);
 const char *tt_fact_help(enum tt_fact fact);

@@ -529,16 +529,19 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
     average(w, &net->pair, &net->pair_pure);
 }
 
-/* The struct, and behind it the fares by node and the nodes of ranks. */
+/* The struct, and behind it the fares by node, classes of nodes, that of each, and the nodes of ranks. */
 static struct tt_net *new_net(const struct tt_topo *t, int size)
 {
     const size_t nodes = (size_t)t->nodes.n;
-    struct tt_net *net = calloc(1, sizeof *net + nodes * sizeof *net->one + (size_t)size * sizeof *net->node);
+    struct tt_net *net = calloc(1, sizeof *net + nodes * (sizeof *net->one + sizeof *net->class + sizeof *net->class_of) +
+                                       (size_t)size * sizeof *net->node);
 
     if (!net)
         return NULL;
     net->one = (struct tt_fares *)(net + 1);
-    net->node = (int *)(net->one + nodes);
+    net->class = (struct tt_node_class *)(net->one + nodes);
+    net->class_of = (int *)(net->class + nodes);
+    net->node = net->class_of + nodes;
     net->size = size;
     net->gamma = t->gamma;
     net->copy = t->copy;
@@ -631,6 +634,23 @@ static int node_size(const struct tt_nodes *nodes, int i)
     return nodes->first[i + 1] - nodes->first[i];
 }
 
+static void sort_nodes(struct tt_net *net, const struct tt_nodes *nodes)
+{
+    struct tt_node_class *class = (struct tt_node_class *)net->class;
+    int *class_of = (int *)net->class_of;
+
+    for (int i = 0; i < nodes->n; i++) {
+        const int ranks = node_size(nodes, i), nics = nodes->nics[i];
+        int k = 0;
+
+        while (k < net->classes && (class[k].ranks != ranks || class[k].nics != nics))
+            k++;
+        class[k] = (struct tt_node_class){class[k].nodes + 1, ranks, nics};
+        class_of[i] = k;
+        net->classes += k == net->classes;
+    }
+}
+
 /* The largest node, and one rank of each: as many of the latter as the smallest node has. */
 static int add_levels(struct tt_net *net, const struct tt_topo *t, const struct tt_ports *ports)
 {
@@ -646,6 +666,7 @@ static int add_levels(struct tt_net *net, const struct tt_topo *t, const struct 
     }
     for (int i = 0; i < nodes->n; i++)
         ranks[i] = busiest(ports, nodes->ranks + nodes->first[i], smallest, &weights[i]);
+    sort_nodes(net, nodes);
     net->rails = smallest;
     net->across = net_of(t, ports, nodes->n, ranks, weights);
     net->within = net_of(t, ports, node_size(nodes, largest), nodes->ranks + nodes->first[largest], NULL);

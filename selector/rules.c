@@ -79,7 +79,7 @@ static void keep_those_with(struct tt_rule *rule, const char *name, size_t lengt
             continue;
         }
         rule->algorithm = alg->name;
-        rule->always |= alg->needs ? 0 : bit;
+        rule->always |= alg->needs || alg->delegate == TT_TO_NCCL ? 0 : bit;
     }
 }
 
@@ -167,6 +167,25 @@ const struct tt_rule *tt_rules_next(const struct tt_rules *rules, const struct t
     return NULL;
 }
 
+static bool asks(const struct tt_rule *rule, int fact)
+{
+    const struct tt_span any = tt_fact_any((enum tt_fact)fact);
+
+    return !tt_span_holds(rule->when[fact], any);
+}
+
+bool tt_rules_ask_memory(const struct tt_rules *rules, enum tt_coll coll)
+{
+    for (int i = 0; rules && i < rules->n; i++) {
+        const struct tt_rule *rule = &rules->rules[i];
+
+        if (rule->colls >> coll & 1 &&
+            (asks(rule, TT_FACT_memory) || tt_rule_algorithm(rule, coll)->delegate == TT_TO_NCCL))
+            return true;
+    }
+    return false;
+}
+
 /* ---- comparing ---- */
 
 /* FNV-1a over the numbers: no secret to keep, only decisions to compare. */
@@ -202,13 +221,6 @@ uint64_t tt_rules_hash(const struct tt_rules *rules)
 }
 
 /* ---- printing ---- */
-
-static bool asks(const struct tt_rule *rule, int fact)
-{
-    const struct tt_span any = tt_fact_any((enum tt_fact)fact);
-
-    return !tt_span_holds(rule->when[fact], any);
-}
 
 char *tt_rule_where(const struct tt_rules *rules, const struct tt_rule *rule, char *text, size_t size)
 {

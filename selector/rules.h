@@ -41,6 +41,9 @@ void tt_rules_free(struct tt_rules *rules);
 const struct tt_rule *tt_rules_next(const struct tt_rules *rules, const struct tt_rule *after,
                                     const struct tt_facts *facts);
 
+/* May a decision of coll depend on where buffers are: does a rule ask for memory, or name NCCL? rules may be NULL. */
+bool tt_rules_ask_memory(const struct tt_rules *rules, enum tt_coll coll);
+
 /* The algorithm that a rule names, of coll, which must be one of the rule's. */
 const struct tt_alg *tt_rule_algorithm(const struct tt_rule *rule, enum tt_coll coll);
 

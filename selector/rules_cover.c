@@ -112,7 +112,7 @@ static struct tt_rule calls_of(const struct tt_rule *rule, enum tt_coll coll)
 
         if (tt_fact_missing((enum tt_fact)f, coll))
             box.when[f].to = unknown;
-        else if (f != TT_FACT_level && box.when[f].from == unknown)
+        else if (f != TT_FACT_level && f != TT_FACT_memory && box.when[f].from == unknown)
             box.when[f].from++;
     }
     return box;

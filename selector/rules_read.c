@@ -125,8 +125,6 @@ static int refuse_fact(const struct reader *r, struct piece name)
     struct tt_names names = {0};
     char why[1024];
 
-    if (is(name, "memory"))
-        return refuse(r, "memory may differ between ranks, which must all choose the same: no rule can ask for it");
     for (int f = 0; f < TT_NFACTS; f++)
         tt_names_add(&names, tt_fact_name((enum tt_fact)f));
     tt_names_add(&names, "->");

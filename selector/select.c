@@ -10,6 +10,7 @@
 #include "coll/plan.h"
 #include "coll/sizes.h"
 #include "selector/model.h"
+#include "selector/nccl.h"
 
 /* A choice that somebody made is worth a word if the model expects it to take so many times the best. A pin is worth a
  * warning, too; rules are not, since they may have been measured, and the model is none the wiser. */
@@ -27,6 +28,7 @@ struct question {
     const struct tt_shape *s;
     const struct tt_net *net;
     bool ours;
+    const struct tt_orders *orders;
     struct tt_facts facts;
 };
 
@@ -45,6 +47,8 @@ static const char *why_not(const struct question *q, const struct tt_alg *alg)
 {
     if (q->ours && alg->delegate == TT_TO_MPI)
         return "the MPI below does not know the type";
+    if (q->orders->no_nccl && alg->delegate == TT_TO_NCCL && !tt_infeasible(alg, q->s))
+        return q->orders->no_nccl;
     return tt_infeasible(alg, q->s);
 }
 
@@ -92,6 +96,39 @@ static void without_model(const struct question *q, struct tt_choice *choice)
     add(choice, q->s->size == 1 ? "one rank" : "no model of the links");
 }
 
+/* What one of our own takes where GPU memory goes by way of the host. */
+static void restate(const struct question *q, struct tt_estimate *e)
+{
+    struct tt_shape s = *q->s;
+
+    if (!e->alg || !q->orders->staged)
+        return;
+    s.segment = e->segment ? e->segment : s.segment;
+    e->seconds = tt_estimate(e->alg, &s, q->orders->staged).seconds;
+}
+
+/* Puts NCCL among the two best, where it may be. */
+static void weigh_nccl(const struct question *q, struct tt_estimate *best, struct tt_estimate *next)
+{
+    const struct tt_alg *nccl = find(q->coll, "nccl");
+    struct tt_estimate e = {.alg = nccl};
+
+    if (!q->orders->on_gpus || !q->orders->topo || why_not(q, nccl))
+        return;
+    e.seconds = tt_nccl_seconds(q->s, q->orders->topo);
+    if (e.seconds < 0)
+        return;
+    restate(q, best);
+    restate(q, next);
+    e.seconds += q->orders->votes ? tt_vote_seconds(q->net) : 0;
+    if (!best->alg || e.seconds < best->seconds * (1 - 1e-6)) {
+        *next = *best;
+        *best = e;
+    } else if (!next->alg || e.seconds < next->seconds) {
+        *next = e;
+    }
+}
+
 static void by_model(const struct question *q, struct tt_choice *choice)
 {
     struct tt_estimate best, next;
@@ -102,6 +139,7 @@ static void by_model(const struct question *q, struct tt_choice *choice)
         return;
     }
     tt_model_choose(q->coll, q->s, q->net, &best, &next);
+    weigh_nccl(q, &best, &next);
     choice->alg = best.alg ? best.alg : find(q->coll, "native");
     choice->segment = best.segment;
     if (!best.alg) {
@@ -109,6 +147,8 @@ static void by_model(const struct question *q, struct tt_choice *choice)
         return;
     }
     add(choice, "model: %s", tt_time_print(time, sizeof time, best.seconds));
+    if (best.alg->delegate == TT_TO_NCCL && q->orders->votes)
+        add(choice, ", %s of it to agree on it", tt_time_print(time, sizeof time, tt_vote_seconds(q->net)));
     if (next.alg)
         add(choice, ", then %s %s", next.alg->name, tt_time_print(time, sizeof time, next.seconds));
 }
@@ -142,7 +182,7 @@ struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const st
                            const char *foreign, bool ours)
 {
     const struct tt_rules *const strongest_first[] = {orders->info, orders->pin, orders->rules};
-    const struct question q = {coll, s, orders->net, ours, tt_facts_of(coll, s, orders->level)};
+    struct question q = {coll, s, orders->net, ours, orders, tt_facts_of(coll, s, orders->level)};
     const bool reproducible = s->reproducible && tt_coll_traits(coll) & TT_REDUCES;
     struct tt_choice choice = {0}, passed = {0};
     int who = 0;
@@ -151,6 +191,8 @@ struct tt_choice tt_select(enum tt_coll coll, const struct tt_shape *s, const st
         by_need(foreign, ours, reproducible, &choice);
         return choice;
     }
+    if (orders->on_gpus)
+        tt_facts_on_gpus(&q.facts);
     while (who < 3 && !by_rules(&q, strongest_first[who], &choice, &passed))
         who++;
     if (choice.alg)

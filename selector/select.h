@@ -5,6 +5,7 @@
 #define TT_SELECT_H
 
 #include "selector/rules.h"
+#include "selector/topo.h"
 
 struct tt_choice {
     const struct tt_alg *alg;
@@ -21,6 +22,13 @@ struct tt_orders {
     const struct tt_net *net;     /* for the model, which decides where nobody else does; NULL: the first of our own
                                      that can */
     int level;                    /* an enum tt_level, which rules may ask for; -1: not known */
+    bool on_gpus; /* all ranks know that all buffers are on GPUs: NCCL is a candidate of the model's; otherwise it runs
+                     only if somebody names it */
+    const char *no_nccl;         /* why NCCL cannot have this call, which the shape does not tell; NULL: it can */
+    const struct tt_topo *topo;  /* of net: where GPUs are. NULL: nobody knows */
+    const struct tt_net *staged; /* the links as they are for our own where GPU memory goes by way of the host; NULL: as
+                                    they are for all else */
+    bool votes;                  /* the ranks have still to agree on where buffers are, which takes time */
 };
 
 /* coll is the call's own, s its family's shape. foreign: why only the MPI below can do it (a user's op), or NULL; ours:

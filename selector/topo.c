@@ -47,7 +47,7 @@ void tt_topo_free(struct tt_topo *t)
 {
     if (!t)
         return;
-    free((void *)t->nodes.of); /* one block: of, ranks and first */
+    free((void *)t->nodes.of); /* one block: of, ranks, first and nics */
     free(t->seats);
     free(t->kinds);
     free(t);
@@ -94,11 +94,34 @@ static void sort_by_node(const int *of, int size, int nodes, int *ranks, int *fi
         ranks[next[of[r]]++] = r;
 }
 
+static int most_nics(const struct tt_topo *t)
+{
+    int most = 0;
+
+    for (int r = 0; r < t->size; r++)
+        most = t->seats[r].nic + 1 > most ? t->seats[r].nic + 1 : most;
+    return most;
+}
+
+/* NICs that ranks of each node use; all of whom it is not known are taken to share one. last: by NIC, the node by which
+ * it was counted last, at first none; room for all and one more. */
+static void count_nics(const struct tt_topo *t, const int *ranks, const int *first, int *nics, int *last)
+{
+    for (int node = 0; node < t->nodes.n; node++)
+        for (int i = first[node]; i < first[node + 1]; i++) {
+            int *counted = &last[t->seats[ranks[i]].nic + 1];
+
+            nics[node] += *counted != node;
+            *counted = node;
+        }
+}
+
 int tt_topo_settle(struct tt_topo *t)
 {
     const size_t size = (size_t)t->size, nodes = (size_t)t->nodes.n;
-    int *of = calloc(2 * size + nodes + 1, sizeof *of), *ranks = of + size, *first = ranks + size;
-    int *number = malloc(nodes * sizeof *number);
+    int *of = calloc(2 * size + 2 * nodes + 1, sizeof *of), *ranks = of + size, *first = ranks + size;
+    const size_t known = (size_t)most_nics(t) + 1;
+    int *nics = first + nodes + 1, *number = malloc((nodes + known) * sizeof *number), *last = number + nodes;
 
     if (!of || !number) {
         free(of);
@@ -107,9 +130,12 @@ int tt_topo_settle(struct tt_topo *t)
     }
     renumber(t, number, of);
     sort_by_node(of, t->size, t->nodes.n, ranks, first, number);
+    for (size_t i = 0; i < known; i++)
+        last[i] = -1;
+    count_nics(t, ranks, first, nics, last);
     free(number);
     free((void *)t->nodes.of);
-    t->nodes = (struct tt_nodes){t->nodes.n, of, ranks, first};
+    t->nodes = (struct tt_nodes){t->nodes.n, of, ranks, first, nics};
     return 0;
 }
 

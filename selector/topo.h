@@ -60,7 +60,7 @@ struct tt_topo {
 struct tt_topo *tt_topo_new(int size, int nnodes);
 void tt_topo_free(struct tt_topo *t);
 
-/* Once seats have their nodes: works nodes out of them. 0 or ENOMEM. */
+/* Once seats have their nodes and NICs: works nodes out of them. 0 or ENOMEM. */
 int tt_topo_settle(struct tt_topo *t);
 
 /* The topology of some of the ranks, ranks[i] becoming rank i; nodes are numbered anew. NULL if out of memory. */

@@ -67,7 +67,6 @@ static void fill(struct tt_topo *t, const struct tt_found *found)
         struct tt_node_kind *kind = &t->kinds[t->seats[r].node];
 
         t->seats[r].socket = found[r].socket;
-        t->seats[r].nic = found[r].nic;
         kind->sockets = found[r].sockets;
         kind->cores = found[r].cores;
         kind->nics = found[r].nics;
@@ -84,6 +83,8 @@ struct tt_topo *tt_topo_found(const struct tt_found *found, int size)
     if (!t)
         return NULL;
     t->nodes.n = number_nodes(t, found);
+    for (int r = 0; r < size; r++)
+        t->seats[r].nic = found[r].nic;
     if (tt_topo_settle(t)) {
         tt_topo_free(t);
         return NULL;

@@ -30,13 +30,18 @@ cat >"$work/uneven.json" <<'END'
 }
 END
 
+# play NAME FILE: all algorithms at four sizes, a line each
+play()
+{
+    simulate "$work/$1" mpich "$2" allreduce,reduce_scatter,allgather,bcast,reduce,alltoall 8,4K,256K,4M all
+}
+
 # compare NAME FILE RANKS
 compare()
 {
     mkdir "$work/$1"
     bench/scale/platform "$2" "$work/$1" "$3"
-    simulate "$work/$1" mpich "$2" allreduce,reduce_scatter,allgather,bcast,reduce,alltoall 8,4K,256K,4M all \
-        >"$work/$1/lines"
+    play "$1" "$2" >"$work/$1/lines"
     ok "$1: something was simulated" test "$(grep -vc '^#' "$work/$1/lines")" -gt 50
     ok "$1: priced and simulated within 15 %" awk -v name="$1" '
         /^#/ { next }
@@ -47,4 +52,6 @@ compare()
 compare nvswitch topologies/h100x8.json 20
 compare pcie topologies/scale-pcie.json 12
 compare uneven "$work/uneven.json" 9
+play uneven "$work/uneven.json" >"$work/again"
+ok "uneven: the same command gives the same figures twice" cmp "$work/uneven/lines" "$work/again"
 done_testing

@@ -15,7 +15,7 @@
 enum { PRIME = 127, FEW = 8 };
 
 /* How ranks may lie on nodes: in blocks of equal length, in blocks of 1, 2, 3, ... ranks, all but the last on one node, in
- * turn, by chance. */
+ * turn, by chance. Every other time each rank has a NIC of its own, else all of a node share one. */
 enum layout { EVEN, UNEVEN, LAST_ALONE, IN_TURN, BY_CHANCE, NLAYOUTS };
 
 static struct {
@@ -285,7 +285,7 @@ static struct tt_topo *lay_out(enum layout layout, int size)
 
     ck_assert_ptr_nonnull(t);
     for (int r = 0; r < size; r++)
-        t->seats[r].node = node_of(layout, r, size);
+        t->seats[r] = (struct tt_seat){.node = node_of(layout, r, size), .nic = (size + (int)layout) % 2 ? r : 0};
     ck_assert_int_eq(tt_topo_settle(t), 0);
     return t;
 }

@@ -57,7 +57,8 @@ static const struct {
      {"r.txt:1: ring is not a condition", "there are bytes, ranks, nodes, ranks_per_node, commutes, "
                                           "level, -> and an algorithm"}},
     {"allreduce byts 8 -> ring", {"r.txt:1: byts is not a condition (did you mean bytes?)"}},
-    {"allreduce memory device -> ring", {"r.txt:1: memory may differ between ranks", "no rule can ask for it"}},
+    {"allreduce memory host -> ring", {"r.txt:1: memory host: it may be device"}},
+    {"barrier memory device -> dissemination", {"r.txt:1: no condition on memory: barrier has no buffer"}},
     {"allreduce bytes -> ring",
      {"r.txt:1: bytes lacks its value: a size or a range of sizes, such as 8, 0-16K, 64K- or "
       "-1M"}},

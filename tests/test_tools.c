@@ -165,7 +165,7 @@ START_TEST(every_algorithm_can_be_drawn)
     expect_status(0, "@ help %s", collectives[_i]);
     expect_count("(null)", 0);
     for (int i = 0; i < n; i++)
-        for (int p = strstr(names[i], "two_level") ? 3 : 1; p <= 8 && strcmp(names[i], "native"); p++) {
+        for (int p = strstr(names[i], "two_level") ? 3 : 1; p <= 8 && strcmp(names[i], "native") && strcmp(names[i], "nccl"); p++) {
             expect_status(0, "@ draw %s %s -n %d", collectives[_i], names[i], p);
             expect_count("nothing", 0);
             expect_status(0, "@ draw %s %s -n %d --in-place --count 5 -o /dev/null", collectives[_i], names[i], p);
@@ -697,6 +697,88 @@ START_TEST(without_gnuplot_there_is_a_chart)
 }
 END_TEST
 
+/* ---- bench, of what was measured before ---- */
+
+/* A file as --json writes it: native and ring at two sizes, ring `percent` of 10 and 40 us. */
+static void write_results(const char *name, int percent)
+{
+    static const char row[] =
+        "%s{\"collective\": \"allreduce\", \"bytes\": %d, \"type\": \"float\", \"op\": \"sum\", \"ranks\": 4, "
+        "\"memory\": \"host\", \"path\": \"%s\", \"algorithm\": \"%s\", \"median_us\": %g, \"min_us\": %g, \"p99_us\": "
+        "%g, "
+        "\"noise_us\": 0.1, \"mean_us\": 12.5, \"mean_least_us\": 11.5, \"mean_most_us\": 13.5, \"calls\": 99, "
+        "\"wrong\": 0}";
+    char path[128];
+    FILE *out;
+
+    snprintf(path, sizeof path, "%s/%s", scratch, name);
+    out = fopen(path, "w");
+    ck_assert_ptr_nonnull(out);
+    fputs("{\"machine\": {\"host\": \"here\", \"nodes\": 1, \"simulated\": true, \"memory\": \"host memory\"}, "
+          "\"versions\": "
+          "{\"mpi\": \"an MPI\"}, \"settings\": {\"form\": \"blocking\"}, \"results\": [\n",
+          out);
+    fprintf(out, row, "", 1024, "native", "native", 10.0, 9.0, 20.0);
+    fprintf(out, row, ",\n", 1024, "own", "ring", 10 * percent / 100.0, 5.0, 20.0);
+    fprintf(out, row, ",\n", 1 << 20, "native", "native", 20.0, 15.0, 90.0);
+    fprintf(out, row, ",\n", 1 << 20, "own", "ring", 40 * percent / 100.0, 30.0, 90.0);
+    fputs("]}\n", out);
+    fclose(out);
+}
+
+START_TEST(runs_are_compared)
+{
+    write_results("a.json", 100);
+    write_results("b.json", 50);
+    expect_status(0, "@ bench --compare %s/a.json %s/b.json", scratch, scratch);
+    expect_said("10.00       5.00   0.500");
+    expect_said("40.00      20.00   0.500");
+    expect_count("  faster\n", 2);
+    expect_count("  slower\n", 0);
+    expect_said("native     2 rows, geometric mean of after/before 1.000; beyond noise 0 faster, 0 slower");
+    expect_said("own        2 rows, geometric mean of after/before 0.500; beyond noise 2 faster, 0 slower");
+    expect_said("all        4 rows, geometric mean of after/before 0.707;");
+    expect_said("SIMULATED");
+    expect_status(0, "@ bench --compare %s/b.json %s/a.json", scratch, scratch);
+    expect_count("  slower\n", 2);
+}
+END_TEST
+
+START_TEST(results_take_the_columns_of_others)
+{
+    write_results("a.json", 100);
+    expect_status(0, "@ bench --from %s/a.json --format nccl-tests", scratch);
+    expect_count("#        size         count      type   redop    root     time   algbw   busbw #wrong", 2);
+    expect_said("     1048576        262144     float     sum      -1    40.00   26.21   39.32      0      N/A");
+    expect_said("SIMULATED");
+    expect_status(0, "@ bench --from %s/a.json --format osu", scratch);
+    expect_count("# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations", 2);
+    expect_count("\n1048576                12.50             11.50             13.50          99\n", 2);
+    expect_status(0, "@ bench --from %s/a.json", scratch);
+    expect_said("own    ring               *");
+    expect_status(0, "@ bench --from %s/a.json --json - | tail -n +1", scratch);
+    expect_said("\"busbw_GBs\": 39.3216");
+    expect_status(1, "@ bench --from /no/such/file.json");
+}
+END_TEST
+
+START_TEST(results_are_plotted_with_their_crossings)
+{
+    write_results("a.json", 50);
+    expect_status(0, "@ bench --from %s/a.json --format osu --plot -", scratch);
+    expect_count(" |", 20);
+    expect_said("b ring               fastest from 1 KiB\n");
+    if (run("gnuplot --version"))
+        return;
+    expect_status(0, "@ bench --from %s/a.json --plot %s/bench.svg", scratch, scratch);
+    expect_status(0, "sed -n '/<svg/,$p' %s/bench.svg", scratch);
+    ck_assert_msg(well_formed(said), "not well-formed XML:\n%.2000s", said);
+    expect_said("at 1 KiB: ring");
+    expect_said("bus bandwidth");
+    expect_said("no GPU");
+}
+END_TEST
+
 /* ---- errors ---- */
 
 static const struct {
@@ -745,6 +827,25 @@ static const struct {
     {"@ tune --min 4K --max 1K", 2, {"--min and --max want sizes from 1 to 1G, the first no larger"}},
     {"@ tune --factor 0.5", 2, {"--factor wants a number from 1 up"}},
     {"@ tune --regret a.rules -o b.rules", 2, {"--regret writes nothing"}},
+    {"@ bench alreduce", 2, {"there is no collective \"alreduce\"", "allreduce, reduce"}},
+    {"@ bench neighbor_alltoall", 2, {"neighbor_alltoall is not measured: it needs a communicator with a topology"}},
+    {"@ bench -b 1M -e 1K", 2, {"the smallest size is no larger than the largest"}},
+    {"@ bench -e lots", 2, {"-e wants a size such as 4096, 64K or 4MB, not \"lots\""}},
+    {"@ bench -f 1", 2, {"-f wants a whole number from 2 up"}},
+    {"@ bench -t flaot", 2, {"there is no type \"flaot\"", "float, double"}},
+    {"@ bench -o sun", 2, {"there is no op \"sun\"", "sum, prod"}},
+    {"@ bench -o band", 2, {"band has no meaning for float"}},
+    {"@ bench bcast -t f64_int", 2, {"elements of f64_int have padding"}},
+    {"@ bench bcast --in-place", 2, {"bcast has no MPI_IN_PLACE"}},
+    {"@ bench -m nowhere", 2, {"-m may be host, device or managed, not \"nowhere\""}},
+    {"@ bench --format csv", 2, {"--format may be table, osu or nccl-tests, not \"csv\""}},
+    {"@ bench --algorithms native,rign", 2, {"--algorithms: there is no \"rign\"", "ring"}},
+    {"@ bench --nonblocking --persistent", 2, {"--nonblocking and --persistent are two runs"}},
+    {"@ bench --time soon", 2, {"--time wants a time such as 100ms or 2s, not \"soon\""}},
+    {"@ bench --json - --plot -", 2, {"give one of them a file"}},
+    {"@ bench --compare a.json", 2, {"--compare wants two files that --json wrote"}},
+    {"@ bench --compare a.json b.json c.json", 2, {"\"c.json\" is one too many"}},
+    {"@ bench --compare /no/such/a.json /no/such/b.json", 1, {"/no/such/a.json"}},
     {"TUTTI_ALLREDUCE=rign @ explain allreduce", 1, {"rign", "ring"}},
     {"@ explain allreduce --nodes 2", 2, {"--nodes is of a topology: say which one by --topo"}},
     {"@ explain allreduce --topo h100x8 --place anywhere", 1, {"no placement \"anywhere\"", "block, round-robin"}},
@@ -1092,6 +1193,17 @@ static TCase *explain_case(void)
     return all;
 }
 
+static TCase *bench_case(void)
+{
+    TCase *all = tcase_create("bench");
+
+    tcase_add_test(all, runs_are_compared);
+    tcase_add_test(all, results_take_the_columns_of_others);
+    tcase_add_test(all, results_are_plotted_with_their_crossings);
+    tcase_set_timeout(all, 60);
+    return all;
+}
+
 static TCase *topo_case(void)
 {
     TCase *all = tcase_create("topo");
@@ -1154,6 +1266,7 @@ int main(void)
     suite_add_tcase(suite, draw_case());
     suite_add_tcase(suite, explain_case());
     suite_add_tcase(suite, topo_case());
+    suite_add_tcase(suite, bench_case());
     suite_add_tcase(suite, cost_case());
     /* a sanitized library cannot be preloaded into programs that are not */
     if (!getenv("TEST_SANITIZED"))

@@ -3,25 +3,14 @@
  * is not there, a chart of letters is printed in its place. */
 #include "tools/explain_plot.h"
 
-#include <errno.h>
 #include <math.h>
-#include <spawn.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "coll/sizes.h"
 #include "selector/model.h"
-#include "tools/paths.h"
+#include "tools/gnuplot.h"
 
 enum { PICTURE_POINTS = 145 };
-
-/* Of the lines; beyond them the same again, dashed. */
-static const char *const colours[] = {"#2f6fde", "#d9480f", "#2b8a3e", "#862e9c",
-                                      "#0b7285", "#a67c00", "#c2255c", "#5c5f66"};
-enum { NCOLOURS = sizeof colours / sizeof *colours };
-extern char **environ;
 
 /* ---- the numbers ---- */
 
@@ -32,12 +21,8 @@ static void add_curve(struct tool_plot *plot, const struct tt_alg *alg)
 
     plot->alg[plot->ncurves] = alg;
     for (int i = 0; i < plot->npoints; i++) {
-        double *seconds = &plot->seconds[plot->ncurves][i];
-
         s.count = plot->bytes[i] / unit;
-        *seconds = tt_estimate(alg, &s, plot->ask->net).seconds;
-        plot->least = *seconds<plot->least && * seconds> 0 ? *seconds : plot->least;
-        plot->most = *seconds > plot->most ? *seconds : plot->most;
+        plot->seconds[plot->ncurves][i] = tt_estimate(alg, &s, plot->ask->net).seconds;
     }
     plot->ncurves++;
 }
@@ -57,7 +42,7 @@ static void calculate(const struct argp_state *state, struct tool_plot *plot, co
 {
     const int64_t unit = (int64_t)a->shape.unit;
 
-    *plot = (struct tool_plot){.ask = a, .npoints = points, .least = INFINITY};
+    *plot = (struct tool_plot){.ask = a, .npoints = points};
     for (int i = 0; i < points; i++) {
         const double bytes = (double)a->least * pow((double)a->most / (double)a->least, i / (points - 1.0));
         const int64_t count = (int64_t)(bytes / (double)unit + 0.5);
@@ -83,18 +68,6 @@ int tool_plot_curve(const struct tool_plot *plot, const struct tt_alg *alg)
 
 /* ---- what gnuplot is told ---- */
 
-/* As a string in gnuplot's single quotes. */
-static void write_quoted(FILE *out, const char *text)
-{
-    fputc('\'', out);
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputc('\'', out);
-        fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
-    }
-    fputc('\'', out);
-}
-
 static void write_title(FILE *out, const struct tool_ask *a)
 {
     char title[256];
@@ -102,7 +75,7 @@ static void write_title(FILE *out, const struct tool_ask *a)
     snprintf(title, sizeof title, "%s on %d ranks%s%s", tt_coll_name(a->coll), a->shape.size, a->file ? ": " : "",
              a->file ? a->topo->about : "");
     fputs("set title ", out);
-    write_quoted(out, title);
+    tool_gnuplot_word(out, title);
     fprintf(out, "\nset xlabel 'size of %s'\nset ylabel 'expected time, by speeds %s'\n",
             tool_in_blocks(a->shape.coll) ? "a block" : "the vector", a->topo->measured ? "measured" : "assumed");
 }
@@ -154,9 +127,8 @@ static void write_data(FILE *out, const struct tool_plot *plot)
 
 static void write_script(FILE *out, const struct tool_plot *plot)
 {
-    fputs("set terminal svg noenhanced size 960,600 font 'DejaVu Sans,12' background '#ffffff'\n"
-          "set logscale xy\nset grid linecolor '#d5d9e2'\nset key outside right top Left reverse samplen 2\n",
-          out);
+    tool_gnuplot_size(out, 960, 600);
+    fputs("set logscale xy\nset grid linecolor '#d5d9e2'\nset key outside right top Left reverse samplen 2\n", out);
     fprintf(out, "set xrange [%lld:%lld]\n", (long long)plot->bytes[0], (long long)plot->bytes[plot->npoints - 1]);
     write_title(out, plot->ask);
     write_tics(out, plot);
@@ -165,50 +137,21 @@ static void write_script(FILE *out, const struct tool_plot *plot)
     fputs("plot $times using 1:2 with lines linewidth 9 linecolor '#dde3f0' title 'chosen'", out);
     for (int c = 0; c < plot->ncurves; c++)
         fprintf(out, ", $times using 1:%d with lines linewidth 2 linecolor '%s' dashtype %d title '%s'", c + 3,
-                colours[c % NCOLOURS], c / NCOLOURS + 1, plot->alg[c]->name);
+                tool_gnuplot_colour(c), tool_gnuplot_dash(c), plot->alg[c]->name);
     fputc('\n', out);
 }
 
-/* ---- running it ---- */
+/* ---- making it ---- */
 
-/* Its standard input and output being these. Its exit status, or -1 with errno. */
-static int run_gnuplot(const char *path, FILE *script, FILE *picture)
+static int make_picture(const struct argp_state *state, const struct tool_plot *plot)
 {
-    posix_spawn_file_actions_t files;
-    int status = -1, error;
-    pid_t child;
+    FILE *script = tool_gnuplot_begin(state);
 
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, fileno(script), STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, fileno(picture), STDOUT_FILENO);
-    error = posix_spawn(&child, path, &files, NULL, (char *[]){"gnuplot", NULL}, environ);
-    posix_spawn_file_actions_destroy(&files);
-    errno = error;
-    if (error)
-        return -1;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static int make_picture(const struct argp_state *state, const char *gnuplot, const struct tool_plot *plot)
-{
-    const char *file = plot->ask->plot;
-    FILE *script = tmpfile(), *picture = fopen(file, "w");
-    int status;
-
-    if (!picture)
-        tool_die(state, TOOL_FAILED, "cannot write %s: %s", file, strerror(errno));
-    if (!script)
-        tool_die(state, TOOL_FAILED, "cannot make a temporary file: %s", strerror(errno));
     write_script(script, plot);
-    rewind(script);
-    status = run_gnuplot(gnuplot, script, picture);
-    fclose(script);
-    if (fclose(picture) || status)
-        tool_die(state, TOOL_FAILED, "%s could not make %s (its exit status was %d)", gnuplot, file, status);
+    if (tool_gnuplot_end(state, script, plot->ask->plot))
+        return TOOL_FAILED;
     if (!plot->ask->json)
-        printf("\n%s shows the expected time against the size, for all that can serve it.\n", file);
+        printf("\n%s shows the expected time against the size, for all that can serve it.\n", plot->ask->plot);
     return TOOL_OK;
 }
 
@@ -216,18 +159,13 @@ int tool_explain_plot(const struct argp_state *state, const struct tool_ask *a)
 {
     static struct tool_plot plot;
     const bool as_text = strcmp(a->plot, "-") == 0;
-    char gnuplot[TOOL_PATH_MAX];
 
     fflush(stdout);
-    if (!as_text && tool_find_command("gnuplot", gnuplot, sizeof gnuplot)) {
+    if (!as_text && tool_gnuplot_is_there()) {
         calculate(state, &plot, a, PICTURE_POINTS);
-        return make_picture(state, gnuplot, &plot);
+        return make_picture(state, &plot);
     }
     calculate(state, &plot, a, TOOL_CHART_WIDTH);
     tool_plot_chart(a->json ? stderr : stdout, &plot);
-    if (as_text)
-        return TOOL_OK;
-    fprintf(stderr, "%s: there is no gnuplot on the PATH (apt install gnuplot-nox): %s was not written\n", state->name,
-            a->plot);
-    return TOOL_FAILED;
+    return as_text ? TOOL_OK : tool_gnuplot_missing(state, a->plot);
 }

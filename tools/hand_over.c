@@ -41,13 +41,13 @@ static void speak_again(void)
             dup2(said[i], i + 1);
 }
 
-void tool_hand_over(const struct argp_state *state, const char *command, char **argv)
+void tool_hand_over(const struct argp_state *state, const char *program, const char *command, char **argv)
 {
     char path[TOOL_PATH_MAX], **words;
     int n = 1;
 
-    if (!tool_mpi_program_path(path, sizeof path))
-        tool_die(state, TOOL_FAILED, "tutti-mpi was not found %s: build it (make) or install it (make install)",
+    if (!tool_mpi_program_path(program, path, sizeof path))
+        tool_die(state, TOOL_FAILED, "%s was not found %s: build it (make) or install it (make install)", program,
                  tool_mpi_program_places());
     while (argv[n])
         n++;

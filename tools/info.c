@@ -52,7 +52,7 @@ static void print_files(void)
     char path[TOOL_PATH_MAX];
 
     printf("library      %s\n", tool_library_path(path, sizeof path) ? path : "not found beside this command");
-    printf("tutti-mpi    %s\n", tool_mpi_program_path(path, sizeof path) ? path : "not found, so topo needs a file");
+    printf("tutti-mpi    %s\n", tool_mpi_program_path("tutti-mpi", path, sizeof path) ? path : "not found, so topo needs a file");
     printf("simulator    %s\n", tool_simulator_path(path, sizeof path) ? path : "not found, so --sim-gpus cannot work");
 }
 
@@ -77,7 +77,7 @@ static void print_variable(const char *name, const char *def, const char *values
 static void print_variables(void)
 {
     puts("\nvariables");
-#define TT_CONFIG(id, name, def, values, shared, help) print_variable(name, def, values, help);
+#define TT_CONFIG(id, name, def, values, traits, help) print_variable(name, def, values, help);
 #include "coll/config.def"
 #undef TT_CONFIG
     puts("  TUTTI_<COLL>    the algorithm of a collective, in capitals: TUTTI_ALLREDUCE=ring (default: chosen by size)");

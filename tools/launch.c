@@ -82,7 +82,7 @@ char **tool_forward_variables(char **command)
 }
 
 static const char *const settings[] = {
-#define TT_CONFIG(id, name, def, values, shared, help) name,
+#define TT_CONFIG(id, name, def, values, traits, help) name,
 #include "coll/config.def"
 #undef TT_CONFIG
 };

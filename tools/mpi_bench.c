@@ -1,360 +1,608 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each call begins after a barrier, as in the OSU micro-benchmarks, so that a broadcast's calls do not run into each
- * other; and what counts is, of each call, the rank that took longest, and of a batch the median, so that what disturbs
- * one call spoils no figure. Waiting polls, and yields where ranks outnumber cores. */
-#include "tools/mpi_bench.h"
-
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
+/* tutti bench: rank 0 holds the session, the others do as they are told (mpi_crew.c). For each size all paths are first
+ * called once each, then take turns, ten turns each: what disturbs the machine for a while disturbs all of them, and a
+ * drift favours none. */
+#include <errno.h>
+#include <limits.h>
+#include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "coll/call.h"
-#include "coll/config.h"
-#include "coll/tutti.h"
+#include "coll/sizes.h"
+#include "selector/tune.h"
+#include "tools/bench.h"
+#include "tools/mpi_crew.h"
+#include "tools/mpi_progress.h"
 #include "tools/mpi_tools.h"
-#include "tools/tools.h"
+#include "tools/mpi_tutti.h"
+#include "tools/mpi_types.h"
 
-enum { MOST_CALLS = 256, TAG = 1, CROWDED_POLLS = 50, POLLS = 100000 };
+enum { TURNS = 10, MOST_LANES = 48, MOST_SAMPLES = TURNS * TOOL_MOST_CALLS, FEWEST = 3, PATIENCE = 4 };
 
-/* ---- waiting ---- */
-
-/* Polls before a core is yielded. Where each rank has its own that is late, for somebody else's work would have it for
- * milliseconds. */
-static int patience = POLLS;
-
-static void learn_patience(void)
-{
-    MPI_Comm node;
-    cpu_set_t mine, all;
-    int ranks;
-
-    CPU_ZERO(&mine);
-    sched_getaffinity(0, sizeof mine, &mine);
-    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    PMPI_Comm_size(node, &ranks);
-    PMPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, node);
-    PMPI_Comm_free(&node);
-    patience = ranks > CPU_COUNT(&all) ? CROWDED_POLLS : POLLS;
-}
-
-static void wait_for(MPI_Request *request)
-{
-    int done = 0;
-
-    for (int polls = 0; PMPI_Test(request, &done, MPI_STATUS_IGNORE), !done; polls++)
-        if (polls >= patience)
-            sched_yield();
-}
-
-static void meet(MPI_Comm comm)
-{
-    MPI_Request request;
-
-    PMPI_Ibarrier(comm, &request);
-    wait_for(&request);
-}
-
-/* ---- the calls ---- */
-
-/* MPI_Allreduce and so on from a struct tt_call: through Tutti, as a program's. */
-#define N int
-#define D int
-#define TT_COLLECTIVE(id, Name, family, traits, params, fill, args)                                                    \
-    static void call_##id(const struct tt_call *c)                                                                     \
-    {                                                                                                                  \
-        MPI_##Name args;                                                                                               \
-    }
-#include "coll/collectives.def"
-#undef TT_COLLECTIVE
-#undef N
-#undef D
-
-static void (*const calls[TT_NCOLLS])(const struct tt_call *) = {
-#define TT_COLLECTIVE(id, Name, family, traits, params, fill, args) [TT_COLL_##id] = call_##id,
-#include "coll/collectives.def"
-#undef TT_COLLECTIVE
+struct samples {
+    int n, room;
+    double *seconds;
 };
 
-/* Rank 0 is the root. Where there is a count for each block, all blocks are alike. */
-static struct tt_call call_of(struct tool_bench *b, enum tt_coll coll, int64_t bytes)
-{
-    const int n = (int)(bytes / tt_tune_unit(coll));
-    const MPI_Datatype type = tt_coll_traits(coll) & TT_REDUCES ? MPI_FLOAT : MPI_BYTE;
+/* One path at one size. */
+struct lane {
+    int alg; /* as in struct tool_order */
+    struct tool_row row;
+    struct samples calls, overall;
+    double median, spent; /* seconds: of the calls so far, and of all of them together */
+};
 
-    for (int i = 0; i < b->size; i++) {
-        b->counts[i] = n;
-        b->displs[i] = i * n;
+struct session {
+    const struct argp_state *state;
+    const struct tool_bench_arguments *a;
+    struct tool_crew *crew;
+    struct tool_results results;
+    bool ours;                       /* only Tutti knows the type */
+    int done, all;                   /* sizes */
+    char unfit[256], unfit_why[256]; /* algorithms that cannot serve this collective, to be told of together */
+    bool unfit_said;
+    int nlanes;
+    struct lane lanes[MOST_LANES];
+};
+
+/* ---- samples ---- */
+
+static void add_samples(struct samples *s, const double *seconds, int n)
+{
+    if (s->n + n > s->room) {
+        s->room = 2 * (s->n + n);
+        s->seconds = realloc(s->seconds, (size_t)s->room * sizeof *s->seconds);
+        if (!s->seconds)
+            MPI_Abort(MPI_COMM_WORLD, TOOL_FAILED);
     }
-    return (struct tt_call){.coll = coll,
-                            .send = {b->send, n, type, b->counts, b->displs, NULL},
-                            .recv = {b->recv, n, type, b->counts, b->displs, NULL},
-                            .op = MPI_SUM,
-                            .comm = MPI_COMM_WORLD};
+    memcpy(s->seconds + s->n, seconds, (size_t)n * sizeof *seconds);
+    s->n += n;
 }
 
-static void set(enum tt_coll coll, const char *value)
+static void free_lanes(struct session *s)
 {
-    char name[64];
-
-    if (tutti_set(tt_config_pin_name(coll, name, sizeof name), value) != MPI_SUCCESS)
-        MPI_Abort(MPI_COMM_WORLD, TOOL_FAILED);
+    for (int i = 0; i < s->nlanes; i++) {
+        free(s->lanes[i].calls.seconds);
+        free(s->lanes[i].overall.seconds);
+    }
+    s->nlanes = 0;
 }
 
-/* True if that is another than before: then the first call has a plan to build. */
-static bool pin(struct tool_bench *b, const struct tool_order *o)
-{
-    char value[96];
+/* ---- which paths ---- */
 
-    if (b->pinned == o->coll && b->pinned_alg == o->alg && b->pinned_segment == o->segment)
-        return false;
-    if (b->pinned >= 0 && b->pinned != o->coll)
-        set((enum tt_coll)b->pinned, NULL);
-    if (o->alg >= 0)
-        snprintf(value, sizeof value, o->segment ? "%s/%lld" : "%s", tt_algs[o->alg]->name, (long long)o->segment);
-    set((enum tt_coll)o->coll, o->alg >= 0 ? value : NULL);
-    b->pinned = o->coll;
-    b->pinned_alg = o->alg;
-    b->pinned_segment = o->segment;
+static void add_lane(struct session *s, int alg, enum tool_path path, const char *name)
+{
+    struct lane *lane = &s->lanes[s->nlanes];
+
+    if (s->nlanes == MOST_LANES || !tool_bench_wants(s->a, name))
+        return;
+    *lane = (struct lane){.alg = alg, .row = {.path = path}};
+    snprintf(lane->row.algorithm, sizeof lane->row.algorithm, "%s", name);
+    s->nlanes++;
+}
+
+/* The MPI is called past Tutti where it can take the buffers and the type as they are; else by way of it. */
+static int native_way(const struct session *s, int alg)
+{
+    return s->a->where == TOOL_HOST && !s->ours ? TOOL_BELOW : alg;
+}
+
+static void find_lanes(struct session *s, enum tt_coll coll)
+{
+    s->nlanes = 0;
+    if (!tool_tutti_is_on()) {
+        add_lane(s, TOOL_BELOW, TOOL_NATIVE, "native");
+        return;
+    }
+    for (int i = 0; tt_algs[i]; i++)
+        if (tt_alg_serves(tt_algs[i], coll) && tt_algs[i]->delegate == TT_TO_MPI)
+            add_lane(s, native_way(s, i), TOOL_NATIVE, tt_algs[i]->name);
+    for (int i = 0; tt_algs[i]; i++)
+        if (tt_alg_serves(tt_algs[i], coll) && tt_algs[i]->delegate == TT_OWN)
+            add_lane(s, i, TOOL_OWN, tt_algs[i]->name);
+    for (int i = 0; tt_algs[i]; i++)
+        if (tt_alg_serves(tt_algs[i], coll) && strcmp(tt_algs[i]->name, "nccl") == 0)
+            add_lane(s, i, TOOL_NCCL, tt_algs[i]->name);
+    add_lane(s, TOOL_CHOSEN, TOOL_CHOICE, "chosen");
+}
+
+/* ---- one size ---- */
+
+static struct tool_order order_of(const struct lane *lane, int what, int calls)
+{
+    return (struct tool_order){
+        .what = what, .coll = (int32_t)lane->row.coll, .alg = lane->alg, .calls = calls, .bytes = lane->row.bytes};
+}
+
+static bool do_first(struct session *s, struct lane *lane)
+{
+    const double seconds = tool_crew_do(s->crew, order_of(lane, TOOL_FIRST, 1));
+
+    lane->row.first = seconds;
+    lane->row.wrong += s->crew->last.wrong;
+    return seconds >= 0;
+}
+
+/* ---- which are left out ---- */
+
+static void say_left_out(struct session *s, enum tt_coll coll)
+{
+    if (*s->unfit) {
+        tool_progress_clear();
+        fprintf(stderr, "%s: %s: left out: %s: %s\n", s->state->name, tt_coll_name(coll), s->unfit, s->unfit_why);
+    }
+    *s->unfit = '\0';
+}
+
+/* Said once for each collective, those together that have the same reason, which the selector's words end in. */
+static void leave_out(struct session *s, const struct lane *lane, const char *choice)
+{
+    static const char before[] = " is not feasible: ";
+    const char *why = strstr(choice, before);
+    char words[sizeof s->unfit_why];
+    const size_t used = strlen(s->unfit);
+
+    if (s->unfit_said)
+        return;
+    if (why)
+        snprintf(words, sizeof words, "%.*s", (int)(strlen(why) - strlen(before)) - 1, why + strlen(before));
+    else
+        snprintf(words, sizeof words, "it would be %s", choice);
+    if (*s->unfit && strcmp(words, s->unfit_why))
+        say_left_out(s, lane->row.coll);
+    snprintf(s->unfit_why, sizeof s->unfit_why, "%s", words);
+    snprintf(s->unfit + strlen(s->unfit), sizeof s->unfit - strlen(s->unfit), "%s%s", used && *s->unfit ? ", " : "",
+             lane->row.algorithm);
+}
+
+/* What carried the call out, "ring (why)", is what was asked for? What was chosen is remembered. */
+static bool is_what_ran(struct session *s, struct lane *lane)
+{
+    const char *choice =
+        lane->alg == TOOL_BELOW ? NULL : tool_tutti_choice(MPI_COMM_WORLD, tt_coll_name(lane->row.coll));
+    const size_t length = choice ? strcspn(choice, " ") : 0;
+    struct tool_row *row = &lane->row;
+
+    if (!choice)
+        return true;
+    if (lane->alg == TOOL_CHOSEN) {
+        snprintf(row->algorithm, sizeof row->algorithm, "%.*s", (int)length, choice);
+        snprintf(row->why, sizeof row->why, "%.*s", choice[length] ? (int)strlen(choice + length) - 3 : 0,
+                 choice[length] ? choice + length + 2 : "");
+        return true;
+    }
+    if (strlen(row->algorithm) == length && strncmp(choice, row->algorithm, length) == 0)
+        return true;
+    leave_out(s, lane, choice);
+    return false;
+}
+
+/* The first calls; those that cannot serve go. false: there is to be an end. */
+static bool start_lanes(struct session *s, enum tt_coll coll, int64_t bytes)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->nlanes; i++) {
+        struct lane *lane = &s->lanes[i];
+
+        lane->row.coll = coll;
+        lane->row.bytes = bytes;
+        if (!do_first(s, lane))
+            return false;
+        if (is_what_ran(s, lane))
+            s->lanes[n++] = *lane;
+    }
+    s->nlanes = n;
+    say_left_out(s, coll);
+    s->unfit_said = true;
     return true;
 }
 
-static void time_calls(struct tool_bench *b, const struct tool_order *o, double *times)
+static bool warm_up(struct session *s, struct lane *lane)
 {
-    const struct tt_call call = call_of(b, (enum tt_coll)o->coll, o->bytes);
+    const int warmup = s->a->warmup > 0 ? s->a->warmup : 1;
 
-    if (pin(b, o))
-        calls[o->coll](&call);
-    for (int i = 0; i < o->calls; i++) {
-        meet(b->control);
-        times[i] = MPI_Wtime();
-        calls[o->coll](&call);
-        times[i] = MPI_Wtime() - times[i];
+    lane->median = tool_crew_do(s->crew, order_of(lane, TOOL_CALLS, warmup));
+    lane->row.wrong += s->crew->last.wrong;
+    return lane->median >= 0;
+}
+
+/* A tenth of what was asked for, by what a call has taken so far, and of the least number of calls. */
+static int calls_of_turn(const struct session *s, const struct lane *lane)
+{
+    const int left = MOST_SAMPLES - lane->calls.n, least = (s->a->calls + TURNS - 1) / TURNS;
+    const double calls = lane->median > 0 ? s->a->time / TURNS / lane->median : least;
+    const int turn = calls > TOOL_MOST_CALLS ? TOOL_MOST_CALLS : calls > least ? (int)calls : least;
+
+    return turn < left ? turn : left;
+}
+
+/* Time counts as if every call took the median's; but where calls are held up all the time, not without end. */
+static bool is_done(const struct session *s, const struct lane *lane)
+{
+    const int n = lane->calls.n;
+
+    return n == MOST_SAMPLES ||
+           (n >= s->a->calls && (n * lane->median >= s->a->time || lane->spent >= PATIENCE * s->a->time));
+}
+
+static void note_turn(struct lane *lane, const struct tool_timing *last)
+{
+    struct tool_row *row = &lane->row;
+
+    add_samples(&lane->calls, last->slowest, last->n);
+    for (int i = 0; i < last->n; i++)
+        lane->spent += last->slowest[i];
+    lane->median = tt_figure_of(lane->calls.seconds, lane->calls.n).seconds;
+    row->mean += last->n * last->mean;
+    row->mean_least += last->n * last->mean_least;
+    row->mean_most += last->n * last->mean_most;
+    row->wrong += last->wrong;
+}
+
+/* Of nonblocking calls each turn is followed by one with work meanwhile, as long as the first turn's calls took. */
+static bool take_turn(struct session *s, struct lane *lane)
+{
+    struct tool_order order = order_of(lane, TOOL_CALLS, calls_of_turn(s, lane));
+    struct tool_row *row = &lane->row;
+
+    if (tool_crew_do(s->crew, order) < 0)
+        return false;
+    note_turn(lane, &s->crew->last);
+    if (s->a->form != TOOL_NONBLOCKING)
+        return true;
+    if (!lane->overall.n)
+        row->compute = lane->median;
+    order.compute = row->compute;
+    if (tool_crew_do(s->crew, order) < 0)
+        return false;
+    add_samples(&lane->overall, s->crew->last.slowest, s->crew->last.n);
+    row->wrong += s->crew->last.wrong;
+    return true;
+}
+
+static double quantile(const double *sorted, int n, double q)
+{
+    const int at = (int)(q * n);
+
+    return sorted[at < n ? at : n - 1];
+}
+
+static void finish_lane(struct session *s, struct lane *lane)
+{
+    struct tool_row *row = &lane->row;
+    const struct tt_figure figure = tt_figure_of(lane->calls.seconds, lane->calls.n);
+
+    row->calls = lane->calls.n;
+    row->median = figure.seconds;
+    row->noise = figure.noise;
+    row->least = lane->calls.seconds[0];
+    row->p99 = quantile(lane->calls.seconds, lane->calls.n, 0.99);
+    row->mean /= row->calls;
+    row->mean_least /= row->calls;
+    row->mean_most /= row->calls;
+    if (lane->overall.n)
+        row->overall = tt_figure_of(lane->overall.seconds, lane->overall.n).seconds;
+    tool_results_add(&s->results, row);
+}
+
+static bool take_turns(struct session *s)
+{
+    bool more = true;
+
+    while (more) {
+        more = false;
+        for (int i = 0; i < s->nlanes; i++) {
+            struct lane *lane = &s->lanes[i];
+
+            if (!is_done(s, lane) && !take_turn(s, lane))
+                return false;
+            more |= !is_done(s, lane);
+        }
     }
+    return true;
 }
 
-/* ---- links ---- */
-
-static void send_to(struct tool_bench *b, int peer, int64_t bytes)
+/* false: there is to be an end; what has been measured of this size by then counts. */
+static bool measure_size(struct session *s, enum tt_coll coll, int64_t bytes)
 {
-    MPI_Request request;
+    bool going;
 
-    MPI_Isend(b->send, (int)bytes, MPI_BYTE, peer, TAG, b->control, &request);
-    wait_for(&request);
+    find_lanes(s, coll);
+    going =
+        tool_crew_do(s->crew, (struct tool_order){.what = TOOL_PREPARE, .coll = (int32_t)coll, .bytes = bytes}) >= 0 &&
+        start_lanes(s, coll, bytes);
+    for (int i = 0; i < s->nlanes && going; i++)
+        going = warm_up(s, &s->lanes[i]);
+    going = going && take_turns(s);
+    for (int i = 0; i < s->nlanes; i++)
+        if (s->lanes[i].calls.n >= FEWEST)
+            finish_lane(s, &s->lanes[i]);
+    free_lanes(s);
+    return going;
 }
 
-static void receive_from(struct tool_bench *b, int peer, int64_t bytes)
-{
-    MPI_Request request;
+/* ---- all sizes ---- */
 
-    MPI_Irecv(b->recv, (int)bytes, MPI_BYTE, peer, TAG, b->control, &request);
-    wait_for(&request);
+static bool sized(enum tt_coll coll)
+{
+    return !(tt_coll_traits(coll) & TT_NO_BUFFER);
 }
 
-static void ping_pong(struct tool_bench *b, const struct tool_order *o, int peer)
+/* The next size, of whole elements; -1 behind the last. */
+static int64_t size_after(const struct tool_bench_arguments *a, enum tt_coll coll, int64_t bytes)
 {
-    if (b->rank == o->a)
-        send_to(b, peer, o->bytes);
-    receive_from(b, peer, o->bytes);
-    if (b->rank == o->b)
-        send_to(b, peer, o->bytes);
+    const int64_t unit = (int64_t)tt_type_size(a->type);
+
+    if (!sized(coll))
+        return bytes < 0 ? 0 : -1;
+    bytes = bytes < 0 ? a->least : a->factor * bytes;
+    return bytes > a->most ? -1 : bytes / unit * unit;
 }
 
-static void exchange(struct tool_bench *b, const struct tool_order *o, int peer)
+static void tell_progress(const struct session *s, enum tt_coll coll, int64_t bytes)
 {
-    MPI_Request requests[2];
+    const double since = MPI_Wtime() - s->crew->began;
+    char size[32], what[96];
 
-    MPI_Irecv(b->recv, (int)o->bytes, MPI_BYTE, peer, TAG, b->control, &requests[0]);
-    MPI_Isend(b->send, (int)o->bytes, MPI_BYTE, peer, TAG, b->control, &requests[1]);
-    wait_for(&requests[0]);
-    wait_for(&requests[1]);
+    snprintf(what, sizeof what, "%s %s", tt_coll_name(coll), tt_size_print(size, sizeof size, bytes));
+    if (s->a->progress || isatty(STDERR_FILENO))
+        tool_progress(s->state->name, s->done, s->all - s->done, since / s->done * (s->all - s->done), what);
 }
 
-/* A first one, whose buffers are new to the MPI, does not count. Times are the first rank's. */
-static void time_link(struct tool_bench *b, const struct tool_order *o, double *times)
+/* A table grows as it is measured; the others are by path. */
+static bool measure_coll(struct session *s, enum tt_coll coll)
 {
-    const int peer = b->rank == o->a ? o->b : o->a;
-    const bool both = o->what == TOOL_EXCHANGE;
+    const int first = s->results.n;
+    const bool table = s->a->format == TOOL_TABLE && !(s->a->json && strcmp(s->a->json, "-") == 0);
+    bool going = true;
 
-    if (b->rank != o->a && b->rank != o->b)
+    s->unfit_said = false;
+    for (int64_t bytes = size_after(s->a, coll, -1); bytes >= 0 && going; bytes = size_after(s->a, coll, bytes)) {
+        const int from = s->results.n;
+
+        going = measure_size(s, coll, bytes);
+        s->done++;
+        tool_progress_clear();
+        if (table && s->results.n > from)
+            tool_bench_tell(stdout, TOOL_TABLE, &s->results, from, s->results.n, from == first);
+        fflush(stdout);
+        tell_progress(s, coll, bytes);
+    }
+    tool_progress_clear();
+    if (table && s->results.n > first && s->results.n > tool_end_of_size(&s->results, first))
+        tool_bench_side_by_side(stdout, &s->results, first, s->results.n);
+    return going;
+}
+
+static int count_sizes(const struct tool_bench_arguments *a)
+{
+    int n = 0;
+
+    for (int c = 0; c < TT_NCOLLS; c++)
+        for (int64_t bytes = -1; a->colls >> c & 1 && (bytes = size_after(a, (enum tt_coll)c, bytes)) >= 0;)
+            n++;
+    return n;
+}
+
+static void tell_tables(const struct session *s)
+{
+    const struct tool_results *r = &s->results;
+
+    if (s->a->format == TOOL_TABLE || (s->a->json && strcmp(s->a->json, "-") == 0))
         return;
-    for (int i = -1; i < o->calls; i++) {
-        const double start = MPI_Wtime();
-        double seconds;
+    for (int i = 0; i < r->n; i = tool_end_of_coll(r, i))
+        tool_bench_tell(stdout, s->a->format, r, i, tool_end_of_coll(r, i), true);
+}
 
-        (both ? exchange : ping_pong)(b, o, peer);
-        seconds = MPI_Wtime() - start;
-        if (i >= 0 && b->rank == o->a)
-            times[i] = both ? seconds : seconds / 2;
+static int verdict(const struct session *s)
+{
+    int wrong = 0;
+
+    for (int i = 0; i < s->results.n; i++)
+        wrong += s->results.rows[i].wrong > 0;
+    if (wrong)
+        fprintf(stderr, "%s: WRONG results in %d of %d rows\n", s->state->name, wrong, s->results.n);
+    return wrong ? TOOL_FAILED : TOOL_OK;
+}
+
+static int hold_session(struct session *s)
+{
+    int status, files;
+    bool going = true;
+
+    s->all = count_sizes(s->a);
+    for (int c = 0; c < TT_NCOLLS && going; c++)
+        if (s->a->colls >> c & 1)
+            going = measure_coll(s, (enum tt_coll)c);
+    tool_crew_do(s->crew, (struct tool_order){.what = TOOL_END});
+    s->results.stopped = !going;
+    if (!going)
+        fprintf(stderr, "%s: ended before all was measured: %d of %d sizes are done\n", s->state->name, s->done - 1,
+                s->all);
+    tell_tables(s);
+    files = tool_bench_files(s->state, s->a, &s->results);
+    status = verdict(s);
+    return status ? status : files;
+}
+
+/* ---- where and what ---- */
+
+static void describe(struct session *s, int nodes)
+{
+    struct tool_results *r = &s->results;
+    const struct tool_memory *memory = &s->crew->memory;
+    const struct tt_driver_info driver = memory->device ? tt_driver_look() : (struct tt_driver_info){0};
+    const char *version = tool_tutti_is_on() ? tool_tutti_version() : NULL;
+    const time_t now = time(NULL);
+
+    gethostname(r->host, sizeof r->host - 1);
+    tool_name_mpi(r->mpi, sizeof r->mpi);
+    strftime(r->date, sizeof r->date, "%Y-%m-%d %H:%M", localtime(&now));
+    snprintf(r->tutti, sizeof r->tutti, "%s", version ? version : "");
+    snprintf(r->gpu, sizeof r->gpu, "%s", driver.first);
+    snprintf(r->memory_words, sizeof r->memory_words, "%s", memory->words);
+    snprintf(r->type, sizeof r->type, "%s", s->a->type_name);
+    snprintf(r->op, sizeof r->op, "%s", s->a->op_name);
+    if (s->a->skew > 0)
+        snprintf(r->skew, sizeof r->skew, s->a->late < 0 ? "of up to %g us of each rank" : "of %g us of rank %d",
+                 s->a->skew * 1e6, s->a->late);
+    r->nodes = nodes;
+    r->ranks = s->crew->size;
+    r->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    r->gpus = driver.devices;
+    r->driver = driver.version;
+    r->simulated = memory->simulated;
+    r->inplace = s->a->inplace;
+    r->where = memory->where;
+    r->form = s->a->form;
+    r->type_is = s->a->type;
+    r->root = s->a->root;
+}
+
+/* GPU memory where every rank has a GPU and Tutti takes it to the MPI; else the host's. */
+static enum tool_where find_where(const struct tool_bench_arguments *a)
+{
+    int there, all;
+
+    if (a->where_given)
+        return a->where;
+    there = tool_tutti_is_on() && tt_driver_look().devices > 0;
+    PMPI_Allreduce(&there, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all ? TOOL_DEVICE : TOOL_HOST;
+}
+
+static bool refuse(const struct argp_state *state, int rank, const char *why)
+{
+    if (rank == 0)
+        fprintf(stderr, "%s: %s\n", state->name, why);
+    return false;
+}
+
+/* Counts and displacements are ints in MPI. */
+static bool counts_fit(const struct tool_bench_arguments *a, int size)
+{
+    const int64_t unit = (int64_t)tt_type_size(a->type);
+
+    for (int c = 0; c < TT_NCOLLS; c++) {
+        const bool in_bytes = tt_coll_traits((enum tt_coll)c) & TT_TYPES;
+
+        if (a->colls >> c & 1 && sized((enum tt_coll)c) &&
+            tool_whole_bytes((enum tt_coll)c, size, a->most) / (in_bytes ? 1 : unit) > INT_MAX)
+            return false;
     }
+    return true;
 }
 
-static void time_posts(struct tool_bench *b, const struct tool_order *o, double *times)
+static bool possible(const struct argp_state *state, const struct tool_bench_arguments *a, int rank, int size)
 {
-    MPI_Request requests[MOST_CALLS];
+    char why[512];
 
-    for (int i = 0; i < o->calls && b->rank == o->b; i++)
-        MPI_Irecv(b->recv, (int)o->bytes, MPI_BYTE, o->a, TAG, b->control, &requests[i]);
-    meet(b->control);
-    for (int i = 0; i < o->calls && b->rank == o->a; i++) {
-        times[i] = MPI_Wtime();
-        MPI_Isend(b->send, (int)o->bytes, MPI_BYTE, o->b, TAG, b->control, &requests[i]);
-        times[i] = MPI_Wtime() - times[i];
+    if (a->root >= size) {
+        snprintf(why, sizeof why, "-r %d: there are ranks 0 to %d", a->root, size - 1);
+        return refuse(state, rank, why);
     }
-    for (int i = 0; i < o->calls && (b->rank == o->a || b->rank == o->b); i++)
-        wait_for(&requests[i]);
-}
-
-/* ---- at each rank alone ---- */
-
-static void time_alone(struct tool_bench *b, const struct tool_order *o, double *times)
-{
-    for (int i = -1; i < o->calls; i++) {
-        const double start = MPI_Wtime();
-
-        if (o->what == TOOL_REDUCE)
-            MPI_Reduce_local(b->send, b->recv, (int)(o->bytes / 4), MPI_FLOAT, MPI_SUM);
-        else
-            tool_memory_copy(&b->memory, b->recv, b->send, (size_t)o->bytes);
-        if (i >= 0)
-            times[i] = MPI_Wtime() - start;
+    if (a->skew > 0 && a->late >= size) {
+        snprintf(why, sizeof why, "--skew @%d: there are ranks 0 to %d", a->late, size - 1);
+        return refuse(state, rank, why);
     }
+    if (!counts_fit(a, size))
+        return refuse(
+            state, rank,
+            "-e: so many elements do not fit in an int, which MPI counts with: take a smaller -e or a wider -t");
+    return true;
 }
 
-/* ---- orders ---- */
-
-static void carry_out(struct tool_bench *b, const struct tool_order *o, double *times)
+static bool settle_manner(const struct argp_state *state, const struct tool_bench_arguments *a, struct tool_crew *crew,
+                          struct session *s)
 {
-    static void (*const how[])(struct tool_bench *, const struct tool_order *, double *) = {
-        [TOOL_CALLS] = time_calls, [TOOL_PING_PONG] = time_link, [TOOL_EXCHANGE] = time_link,
-        [TOOL_POST] = time_posts,  [TOOL_REDUCE] = time_alone,   [TOOL_COPY] = time_alone};
+    struct tool_manner *m = &crew->manner;
+    char why[512];
 
-    memset(times, 0, (size_t)o->calls * sizeof *times);
-    how[o->what](b, o, times);
-}
-
-static void tell(struct tool_bench *b, struct tool_order *order)
-{
-    MPI_Request request;
-
-    PMPI_Ibcast(order, sizeof *order, MPI_BYTE, 0, b->control, &request);
-    wait_for(&request);
-}
-
-/* Of each call, the slowest rank's. */
-static void gather(struct tool_bench *b, const double *times, double *slowest, int n)
-{
-    MPI_Request request;
-
-    PMPI_Ireduce(times, slowest, n, MPI_DOUBLE, MPI_MAX, 0, b->control, &request);
-    wait_for(&request);
-}
-
-void tool_bench_serve(struct tool_bench *b)
-{
-    double times[MOST_CALLS];
-    struct tool_order order;
-
-    for (tell(b, &order); order.what != TOOL_END; tell(b, &order)) {
-        carry_out(b, &order, times);
-        gather(b, times, NULL, order.calls);
+    *m = (struct tool_manner){
+        true, MPI_DATATYPE_NULL, tool_mpi_op(a->op), a->type, a->op, a->root, a->inplace, a->form, a->skew, a->late};
+    if (tool_mpi_type(a->type, a->op, &m->datatype, &s->ours)) {
+        snprintf(why, sizeof why, "-t %s: the MPI has no such type that %s is defined on%s", a->type_name, a->op_name,
+                 tool_tutti_is_on() ? "" : ", and Tutti, which may have, is not there");
+        return refuse(state, crew->rank, why);
     }
+    for (int c = 0; c < TT_NCOLLS; c++)
+        if (a->form == TOOL_PERSISTENT && a->colls >> c & 1 && !tool_inits[c])
+            return refuse(state, crew->rank, "--persistent: this MPI has no persistent collectives");
+    return true;
 }
 
-static volatile sig_atomic_t asked_to_end;
-
-double tool_bench_do(struct tool_bench *b, struct tool_order order)
+static size_t room_for(const struct tool_bench_arguments *a, int size)
 {
-    double times[MOST_CALLS], slowest[MOST_CALLS];
+    int64_t most = 64;
 
-    if (asked_to_end && order.what != TOOL_END)
-        return -1;
-    order.calls = order.calls > MOST_CALLS ? MOST_CALLS : order.calls;
-    tell(b, &order);
-    if (order.what == TOOL_END)
-        return 0;
-    carry_out(b, &order, times);
-    gather(b, times, slowest, order.calls);
-    return asked_to_end ? -1 : tt_figure_of(slowest, order.calls).seconds;
+    for (int c = 0; c < TT_NCOLLS; c++)
+        if (a->colls >> c & 1 && sized((enum tt_coll)c) && tool_whole_bytes((enum tt_coll)c, size, a->most) > most)
+            most = tool_whole_bytes((enum tt_coll)c, size, a->most);
+    return (size_t)most;
 }
 
-/* ---- as struct tt_bench ---- */
-
-static int place_of(const struct tt_alg *alg)
+static int count_nodes(int rank)
 {
-    for (int i = 0; tt_algs[i]; i++)
-        if (tt_algs[i] == alg)
-            return i;
-    return -1;
+    int leader, first, nodes;
+
+    first = tool_turn_on_node(rank, &leader) == 0;
+    PMPI_Allreduce(&first, &nodes, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return nodes;
 }
 
-static double measure(struct tt_bench *bench, const struct tt_point *point, const struct tt_candidate *c, int n)
+static int run(struct session *s, struct tool_bench_arguments *a, struct tool_crew *crew)
 {
-    return tool_bench_do((struct tool_bench *)bench, (struct tool_order){.what = TOOL_CALLS,
-                                                                         .coll = (int32_t)point->coll,
-                                                                         .alg = place_of(c->alg),
-                                                                         .calls = n,
-                                                                         .bytes = point->bytes,
-                                                                         .segment = c->segment});
+    const int nodes = count_nodes(crew->rank);
+
+    /* that a pin is slow is what is to be found out */
+    if (tool_tutti_is_on() && !getenv("TUTTI_LOG"))
+        tool_tutti_set("TUTTI_LOG", "error");
+    if (!settle_manner(s->state, a, crew, s))
+        return TOOL_USAGE;
+    if (crew->rank != 0) {
+        tool_crew_serve(crew);
+        return TOOL_OK;
+    }
+    describe(s, nodes);
+    return hold_session(s);
 }
 
-static double now(struct tt_bench *bench)
+/* What is wrong on several ranks is most often the same: the lowest of them says it. */
+static void say_once(const struct argp_state *state, int rank, int size, const char *why)
 {
-    return MPI_Wtime() - ((struct tool_bench *)bench)->began;
+    const int ours = *why ? rank : size;
+    int lowest;
+
+    PMPI_Allreduce(&ours, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (rank == lowest)
+        fprintf(stderr, "%s: rank %d: %s\n", state->name, rank, why);
 }
 
-/* ---- opening ---- */
-
-static int take_memory(struct tool_bench *b, char *why, size_t size)
+int tool_mpi_bench(int argc, char **argv)
 {
-    b->counts = malloc(2 * (size_t)b->size * sizeof *b->counts);
-    b->displs = b->counts + b->size;
-    b->send = tool_memory_take(&b->memory, b->room);
-    b->recv = tool_memory_take(&b->memory, b->room);
-    if (b->counts && b->send && b->recv)
-        return 0;
-    snprintf(why, size, "no two buffers of %zu bytes in %s", b->room, b->memory.words);
-    return -1;
-}
+    const struct argp_state state = {.name = argv[0]};
+    struct tool_bench_arguments a;
+    static struct tool_crew crew;
+    static struct session session;
+    char why[512] = "";
+    int rank, size, status = TOOL_FAILED;
 
-int tool_bench_open(struct tool_bench *b, bool device, size_t room, char *why, size_t size)
-{
-    int good, all, leader;
-
-    *b = (struct tool_bench){.is = {.measure = measure, .now = now}, .room = room, .pinned = -1};
-    MPI_Comm_rank(MPI_COMM_WORLD, &b->rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &b->size);
-    good = tool_memory_open(&b->memory, device, tool_turn_on_node(b->rank, &leader), why, size) == 0 &&
-           take_memory(b, why, size) == 0;
-    PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    PMPI_Comm_dup(MPI_COMM_WORLD, &b->control);
-    learn_patience();
-    b->began = MPI_Wtime();
-    return all ? 0 : -1;
-}
-
-void tool_bench_close(struct tool_bench *b)
-{
-    if (b->pinned >= 0)
-        set((enum tt_coll)b->pinned, NULL);
-    tool_memory_give(&b->memory, b->send);
-    tool_memory_give(&b->memory, b->recv);
-    free(b->counts);
-    PMPI_Comm_free(&b->control);
-}
-
-/* Launchers hand a signal on to all ranks, and the others must live until rank 0 has told them of the end. */
-static void note(int signal_number)
-{
-    (void)signal_number;
-    asked_to_end = 1;
-}
-
-void tool_bench_catch_signals(void)
-{
-    const struct sigaction once = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
-
-    sigaction(SIGINT, &once, NULL);
-    sigaction(SIGTERM, &once, NULL);
+    tool_bench_parse(argc, argv, &a);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!possible(&state, &a, rank, size))
+        return TOOL_USAGE;
+    a.where = find_where(&a);
+    session = (struct session){.state = &state, .a = &a, .crew = &crew};
+    tool_crew_catch_signals();
+    if (tool_crew_open(&crew, a.where, room_for(&a, size), why, sizeof why) == 0)
+        status = run(&session, &a, &crew);
+    else
+        say_once(&state, rank, size, why);
+    tool_results_free(&session.results);
+    tool_crew_close(&crew);
+    return status;
 }

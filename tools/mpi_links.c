@@ -30,14 +30,14 @@ static int find_pairs(const struct tt_topo *t, enum tt_level level, int pairs[PA
 }
 
 /* Of all pairs, the median; negative: the user wants an end. */
-static double over_pairs(struct tool_bench *b, int pairs[PAIRS][2], int n, struct tool_order order)
+static double over_pairs(struct tool_crew *b, int pairs[PAIRS][2], int n, struct tool_order order)
 {
     double times[PAIRS];
 
     for (int i = 0; i < n; i++) {
         order.a = pairs[i][0];
         order.b = pairs[i][1];
-        times[i] = tool_bench_do(b, order);
+        times[i] = tool_crew_do(b, order);
         if (times[i] < 0)
             return -1;
     }
@@ -49,7 +49,7 @@ static double slope(double shorter, double longer)
     return fmax(least_per_byte, (longer - shorter) / (LONGER - LONG));
 }
 
-static bool measure_level(struct tool_bench *b, struct tt_topo *t, enum tt_level level, int pairs[PAIRS][2], int n)
+static bool measure_level(struct tool_crew *b, struct tt_topo *t, enum tt_level level, int pairs[PAIRS][2], int n)
 {
     const double alone = over_pairs(b, pairs, n,
                                     (struct tool_order){.what = TOOL_PING_PONG, .calls = SHORT_CALLS, .bytes = SMALL}),
@@ -66,11 +66,11 @@ static bool measure_level(struct tool_bench *b, struct tt_topo *t, enum tt_level
 }
 
 /* On a GPU the short one is the time of a launch; on the host there is no such. */
-static bool measure_rate(struct tool_bench *b, enum tool_what what, double *per_byte, double *launch)
+static bool measure_rate(struct tool_crew *b, enum tool_what what, double *per_byte, double *launch)
 {
-    const double small = tool_bench_do(b, (struct tool_order){.what = what, .calls = SHORT_CALLS, .bytes = SMALL}),
-                 shorter = tool_bench_do(b, (struct tool_order){.what = what, .calls = LONG_CALLS, .bytes = LONG}),
-                 longer = tool_bench_do(b, (struct tool_order){.what = what, .calls = LONG_CALLS, .bytes = LONGER});
+    const double small = tool_crew_do(b, (struct tool_order){.what = what, .calls = SHORT_CALLS, .bytes = SMALL}),
+                 shorter = tool_crew_do(b, (struct tool_order){.what = what, .calls = LONG_CALLS, .bytes = LONG}),
+                 longer = tool_crew_do(b, (struct tool_order){.what = what, .calls = LONG_CALLS, .bytes = LONGER});
 
     if (small < 0 || shorter < 0 || longer < 0)
         return false;
@@ -79,10 +79,10 @@ static bool measure_rate(struct tool_bench *b, enum tool_what what, double *per_
     return true;
 }
 
-static bool measure_ranks(struct tool_bench *b, struct tt_topo *t)
+static bool measure_ranks(struct tool_crew *b, struct tt_topo *t)
 {
     const double post =
-        tool_bench_do(b, (struct tool_order){.what = TOOL_POST, .calls = SHORT_CALLS, .bytes = SMALL, .a = 0, .b = 1});
+        tool_crew_do(b, (struct tool_order){.what = TOOL_POST, .calls = SHORT_CALLS, .bytes = SMALL, .a = 0, .b = 1});
     double copy_launch;
 
     t->overhead = fmax(0, post);
@@ -90,7 +90,7 @@ static bool measure_ranks(struct tool_bench *b, struct tt_topo *t)
            measure_rate(b, TOOL_REDUCE, &t->gamma, &t->launch);
 }
 
-bool tool_measure_links(struct tool_bench *b, struct tt_topo *t, const char *where)
+bool tool_measure_links(struct tool_crew *b, struct tt_topo *t, const char *where)
 {
     int pairs[PAIRS][2];
     char assumed[64] = "";

@@ -3,10 +3,10 @@
 #ifndef TT_TOOLS_MPI_LINKS_H
 #define TT_TOOLS_MPI_LINKS_H
 
-#include "tools/mpi_bench.h"
+#include "tools/mpi_crew.h"
 
 /* Rank 0's: replaces the speeds in t of what there is by what is measured, and notes in t->about what was not. false:
  * the user wants an end. A second or so. */
-bool tool_measure_links(struct tool_bench *b, struct tt_topo *t, const char *where);
+bool tool_measure_links(struct tool_crew *b, struct tt_topo *t, const char *where);
 
 #endif

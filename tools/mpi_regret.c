@@ -7,9 +7,9 @@
 
 #include "coll/plan.h"
 #include "coll/sizes.h"
-#include "coll/tutti.h"
 #include "selector/select.h"
 #include "tools/mpi_tune.h"
+#include "tools/mpi_tutti.h"
 #include "tools/tools.h"
 
 static const double most_over_native = 1.05, most_mean = 1.05, most_worst = 1.20;
@@ -92,7 +92,7 @@ static bool judge(struct tool_session *s, const struct tt_rules *rules, const st
     if (!tt_tune_point(&s->bench->is, &point, until) ||
         s->bench->is.measure(&s->bench->is, &point, tt_point_find(&point, NULL, 0), 1) < 0)
         return false;
-    choice = tutti_choice(MPI_COMM_WORLD, tt_coll_name(of->coll));
+    choice = tool_tutti_choice(MPI_COMM_WORLD, tt_coll_name(of->coll));
     print_line(&point, choice ? choice : "?", v);
     return true;
 }

@@ -21,6 +21,18 @@ int tool_turn_on_node(int rank, int *leader)
     return turn;
 }
 
+void tool_name_mpi(char *text, size_t size)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+
+    MPI_Get_library_version(version, &length);
+    for (char *c = version; *c; c++)
+        *c = *c == '\t' ? ' ' : *c;
+    version[strcspn(version, "\r\n")] = '\0';
+    snprintf(text, size, "%.120s", version);
+}
+
 /* The driver is loaded only where there is to be a look at GPUs. */
 static void look(struct tool_seen *seen, int turn, bool gpus)
 {

@@ -15,6 +15,9 @@
 /* The place of this rank among those of its node, and the lowest rank there, which names it. Collective. */
 int tool_turn_on_node(int rank, int *leader);
 
+/* The MPI below, in a line of words. */
+void tool_name_mpi(char *text, size_t size);
+
 /* What every rank saw, to be freed, and the topology of it, at rank 0, NULL if out of memory; NULL at the others.
  * Without gpus none is looked for. Collective over MPI_COMM_WORLD. */
 struct tt_topo *tool_find(bool gpus, struct tool_seen **seen);

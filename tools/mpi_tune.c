@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tutti tune: rank 0 holds the session, the others measure as they are told (mpi_bench.c). What is measured when, and
+/* tutti tune: rank 0 holds the session, the others measure as they are told (mpi_crew.c). What is measured when, and
  * what follows from it, is in selector/tune.h. */
 #include <errno.h>
 #include <mpi.h>
@@ -12,12 +12,13 @@
 #include "config.h"
 #include "coll/plan.h"
 #include "coll/sizes.h"
-#include "coll/tutti.h"
 #include "selector/net.h"
-#include "tools/mpi_bench.h"
+#include "tools/mpi_crew.h"
 #include "tools/mpi_links.h"
+#include "tools/mpi_progress.h"
 #include "tools/mpi_tools.h"
 #include "tools/mpi_tune.h"
+#include "tools/mpi_tutti.h"
 #include "tools/tools.h"
 
 static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -34,18 +35,6 @@ static void complain(const char *format, ...)
 
 /* ---- where ---- */
 
-static void name_mpi(char *text, size_t size)
-{
-    char version[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length;
-
-    MPI_Get_library_version(version, &length);
-    for (char *c = version; *c; c++)
-        *c = *c == '\t' ? ' ' : *c;
-    version[strcspn(version, "\r\n")] = '\0';
-    snprintf(text, size, "%.120s", version);
-}
-
 /* "4 ranks on 1 node (hosta), host memory" */
 static void name_place(const struct tool_session *s, const struct tool_seen *seen, char *text, size_t size)
 {
@@ -56,7 +45,7 @@ static void name_place(const struct tool_session *s, const struct tool_seen *see
 }
 
 static const char *const variables[] = {
-#define TT_CONFIG(id, name, def, values, shared, help) name,
+#define TT_CONFIG(id, name, def, values, traits, help) name,
 #include "coll/config.def"
 #undef TT_CONFIG
 };
@@ -67,7 +56,7 @@ static void name_session(struct tool_session *s, const struct tool_seen *seen)
     char mpi[128];
     size_t used;
 
-    name_mpi(mpi, sizeof mpi);
+    tool_name_mpi(mpi, sizeof mpi);
     name_place(s, seen, s->where, sizeof s->where);
     used = (size_t)snprintf(s->identity, sizeof s->identity, "# tutti tune " PACKAGE_VERSION " journal: %s; %s",
                             s->where, mpi);
@@ -84,38 +73,13 @@ static bool is_set(const char *name, const char *value)
 
 /* ---- progress ---- */
 
-static void draw_bar(int done, int left, const char *what, const char *time)
-{
-    const int width = 30, full = width * done / (done + left);
-
-    fprintf(stderr, "\r[");
-    for (int i = 0; i < width; i++)
-        fputc(i < full ? '#' : '.', stderr);
-    fprintf(stderr, "] %d of %d, %s left: %-28s", done, done + left, time, what);
-}
-
 static void tell(struct tt_bench *bench, const struct tt_point *point, int done, int left, double seconds_left)
 {
-    static double last = -10;
-    const double now = bench->now(bench);
-    const bool terminal = isatty(STDERR_FILENO);
-    char time[32], bytes[32], what[128];
+    char bytes[32], what[128];
 
-    if (!terminal && now - last < 5 && left > 0)
-        return;
-    last = now;
+    (void)bench;
     snprintf(what, sizeof what, "%s %s", tt_coll_name(point->coll), tt_size_print(bytes, sizeof bytes, point->bytes));
-    tt_time_print(time, sizeof time, (double)(int)(seconds_left + 0.5));
-    if (terminal)
-        draw_bar(done, left, what, time);
-    else
-        fprintf(stderr, "tutti tune: %d of %d sizes measured, about %s left (%s)\n", done, done + left, time, what);
-}
-
-static void end_bar(void)
-{
-    if (isatty(STDERR_FILENO))
-        fputc('\n', stderr);
+    tool_progress("tutti tune", done, left, seconds_left, what);
 }
 
 /* ---- what is written ---- */
@@ -126,7 +90,7 @@ static void write_head(const struct tool_session *s, char *head, size_t size)
     char date[32], mpi[128];
 
     strftime(date, sizeof date, "%Y-%m-%d", localtime(&now));
-    name_mpi(mpi, sizeof mpi);
+    tool_name_mpi(mpi, sizeof mpi);
     snprintf(
         head, size,
         "Measured by tutti tune %s on %s: %s.\nThe MPI below: %s.\nA figure is the median time of a call, that of "
@@ -222,7 +186,7 @@ static int find_rules(struct tool_session *s)
         write_profile(s);
         all = tool_session_price(s) == 0 && tt_tune(&s->bench->is, &s->tuning, &s->points, journal);
     }
-    end_bar();
+    tool_progress_end();
     fclose(journal);
     status = s->points.n ? write_rules(s) : TOOL_FAILED;
     if (all)
@@ -268,7 +232,7 @@ static int hold_session(struct tool_session *s)
 
     s->topo = look_around(s, &seen);
     if (s->bench->rank != 0) {
-        tool_bench_serve(s->bench);
+        tool_crew_serve(s->bench);
         return TOOL_OK;
     }
     if (s->topo) {
@@ -287,7 +251,7 @@ static int hold_session(struct tool_session *s)
     tt_points_free(&s->points);
     tt_net_free(s->net);
     tt_topo_free(s->topo);
-    tool_bench_do(s->bench, (struct tool_order){.what = TOOL_END});
+    tool_crew_do(s->bench, (struct tool_order){.what = TOOL_END});
     return status;
 }
 
@@ -302,7 +266,7 @@ static size_t room_for(const struct tool_tune_arguments *a, int size)
 int tool_mpi_tune(int argc, char **argv)
 {
     struct tool_tune_arguments a;
-    struct tool_bench bench;
+    struct tool_crew bench;
     struct tool_session session = {.a = &a, .bench = &bench};
     char why[512] = "";
     int size, status = TOOL_FAILED;
@@ -318,14 +282,14 @@ int tool_mpi_tune(int argc, char **argv)
                  "options");
         return TOOL_USAGE;
     }
-    tutti_set("TUTTI_RULES", a.regret);
-    tool_bench_catch_signals();
-    if (tool_bench_open(&bench, a.device, room_for(&a, size), why, sizeof why) == 0) {
+    tool_tutti_set("TUTTI_RULES", a.regret);
+    tool_crew_catch_signals();
+    if (tool_crew_open(&bench, a.device ? TOOL_DEVICE : TOOL_HOST, room_for(&a, size), why, sizeof why) == 0) {
         bench.is.tell = tell;
         status = hold_session(&session);
     } else if (*why) {
         complain("rank %d: %s", bench.rank, why);
     }
-    tool_bench_close(&bench);
+    tool_crew_close(&bench);
     return status;
 }

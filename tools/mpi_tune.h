@@ -3,12 +3,12 @@
 #ifndef TT_TOOLS_MPI_TUNE_H
 #define TT_TOOLS_MPI_TUNE_H
 
-#include "tools/mpi_bench.h"
+#include "tools/mpi_crew.h"
 #include "tools/tune.h"
 
 struct tool_session {
     const struct tool_tune_arguments *a;
-    struct tool_bench *bench;
+    struct tool_crew *bench;
     struct tt_topo *topo;
     struct tt_net *net;
     struct tt_tuning tuning;

@@ -7,14 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Relative to the directory of the command. Built trees first: libtool puts what was linked into .libs. */
 static const char *const library_places[] = {".libs", ".", "../lib", "../lib64", NULL};
-static const char *const program_places[] = {".libs", "../lib/tutti", "../lib64/tutti", NULL};
-static const char *const simulator_places[] = {"tests/simcuda/.libs", "../tests/simcuda/.libs", "tests/simcuda",
-                                               "../tests/simcuda",    "../lib/tutti/sim",       "../lib64/tutti/sim",
+static const char *const program_places[] = {".libs", ".", "../lib/tutti", "../lib64/tutti", NULL};
+static const char *const simulator_places[] = {"tests/simcuda/.libs",
+                                               "../tests/simcuda/.libs",
+                                               "tests/simcuda",
+                                               "../tests/simcuda",
+                                               "../lib/tutti/sim",
+                                               "../lib64/tutti/sim",
                                                NULL};
 
 /* The directory this program was started from, without a slash at its end. */
@@ -62,12 +65,12 @@ bool tool_library_path(char *path, size_t size)
            (size_t)snprintf(path, size, "%s/libtutti.so", directory) < size;
 }
 
-bool tool_mpi_program_path(char *path, size_t size)
+bool tool_mpi_program_path(const char *program, char *path, size_t size)
 {
     char directory[TOOL_PATH_MAX];
 
-    return look(program_places, TT_LIBDIR "/tutti", "tutti-mpi", directory, sizeof directory) &&
-           (size_t)snprintf(path, size, "%s/tutti-mpi", directory) < size;
+    return look(program_places, TT_LIBDIR "/tutti", program, directory, sizeof directory) &&
+           (size_t)snprintf(path, size, "%s/%s", directory, program) < size;
 }
 
 bool tool_simulator_path(char *path, size_t size)
@@ -88,27 +91,4 @@ const char *tool_mpi_program_places(void)
 const char *tool_simulator_places(void)
 {
     return "beside this command and in " TT_LIBDIR "/tutti/sim";
-}
-
-static bool executable(const char *path)
-{
-    struct stat s;
-
-    return access(path, X_OK) == 0 && stat(path, &s) == 0 && S_ISREG(s.st_mode);
-}
-
-bool tool_find_command(const char *command, char *path, size_t size)
-{
-    const char *search = getenv("PATH");
-
-    if (strchr(command, '/'))
-        return (size_t)snprintf(path, size, "%s", command) < size && executable(path);
-    for (search = search ? search : "/usr/bin:/bin"; *search;) {
-        const size_t n = strcspn(search, ":");
-
-        if ((size_t)snprintf(path, size, "%.*s/%s", (int)n, n ? search : ".", command) < size && executable(path))
-            return true;
-        search += n + (search[n] == ':');
-    }
-    return false;
 }

@@ -8,10 +8,11 @@
 
 enum { TOOL_PATH_MAX = 4096 };
 
-/* libtutti.so; tutti-mpi; the directory of the simulated device's libcuda.so.1. Looked for beside this command (where it was
- * installed, or in the tree it was built in), then where configure said. False if nowhere. */
+/* libtutti.so; tutti-mpi or tutti-mpi-plain; the directory of the simulated device's libcuda.so.1. Looked for beside
+ * this command (where it was installed, or in the tree it was built in), then where configure said. False if nowhere.
+ */
 bool tool_library_path(char *path, size_t size);
-bool tool_mpi_program_path(char *path, size_t size);
+bool tool_mpi_program_path(const char *program, char *path, size_t size);
 bool tool_simulator_path(char *path, size_t size);
 
 /* Where they were looked for, as words for an error. */

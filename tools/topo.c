@@ -31,5 +31,5 @@ int tool_topo(int argc, char **argv)
     tool_topo_parse(argc, argv, &a);
     if (a.file)
         return tell_file(&state, &a);
-    tool_hand_over(&state, "topo", argv);
+    tool_hand_over(&state, "tutti-mpi", "topo", argv);
 }

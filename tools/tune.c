@@ -11,5 +11,5 @@ int tool_tune(int argc, char **argv)
 
     tool_hush_others();
     tool_tune_parse(argc, argv, &a);
-    tool_hand_over(&state, "tune", argv);
+    tool_hand_over(&state, "tutti-mpi", "tune", argv);
 }

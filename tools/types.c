@@ -4,10 +4,13 @@
 
 #include <string.h>
 
+#include "cuda/ops.h"
+
 static const struct {
     const char *id, *c_name;
+    bool padded;
 } types[] = {
-#define TT_TYPE(id, ctype, ...) {#id, #ctype},
+#define TT_TYPE(id, ctype, acc, convert, domain, payload, ...) {#id, #ctype, (payload) < sizeof(ctype)},
 #include "cuda/types.def"
 #undef TT_TYPE
 };
@@ -21,7 +24,8 @@ static const char *const ops[] = {
 /* Names that C or people have for a row besides its own. */
 static const struct {
     const char *name, *id;
-} everyday[] = {{"int", "i32"}, {"long", "i64"}, {"half", "f16"}, {"bfloat16", "bf16"}, {"fp16", "f16"}, {"fp32", "f32"}};
+} everyday[] = {{"int", "i32"},       {"long", "i64"}, {"half", "f16"},
+                {"bfloat16", "bf16"}, {"fp16", "f16"}, {"fp32", "f32"}};
 
 enum tt_type tool_type_find(const char *name)
 {
@@ -43,6 +47,11 @@ enum tt_op tool_op_find(const char *name)
         if (strcmp(ops[i], name) == 0)
             return (enum tt_op)i;
     return TT_NOPS;
+}
+
+bool tool_type_padded(enum tt_type type)
+{
+    return types[type].padded;
 }
 
 void tool_print_types(FILE *out)

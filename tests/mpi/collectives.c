@@ -4,7 +4,8 @@
  * then Tutti does it by each of its algorithms and with each pattern of memory over the ranks, from buffers that
  * held the same before. What a rank receives must be equal to the last byte, what it sends unchanged, and the bytes
  * around and between the blocks untouched; arguments that mean nothing on a rank are given as nonsense. About 20 us a
- * call and rank. */
+ * call and rank. "collectives two_level" tries those algorithms alone that have it in their names: only on several
+ * nodes can they run. */
 #include <string.h>
 #include <time.h>
 
@@ -13,6 +14,23 @@
 enum { MAX_COUNT = 1000 };
 
 /* ---- one case ---- */
+
+static const char *only; /* algorithms that have this in their names; NULL: all */
+
+static bool is_asked(const char *algorithm)
+{
+    return !only || strstr(algorithm, only);
+}
+
+static bool has_any_asked(const struct row *row)
+{
+    const char *algorithm;
+
+    for (int a = 0; (algorithm = test_algorithm(row->id, a)); a++)
+        if (is_asked(algorithm))
+            return true;
+    return false;
+}
 
 static void try(const struct test_case *t, const char *algorithm, const struct pattern *pattern)
 {
@@ -42,7 +60,7 @@ static void run_case(struct test_case *t)
     case_fill(t, t->key);
     case_ask_native(t);
     for (int a = 0; (algorithm = test_algorithm(t->row->id, a)); a++) {
-        if (strcmp(algorithm, "native") == 0 && case_breaks_native(t))
+        if (!is_asked(algorithm) || (strcmp(algorithm, "native") == 0 && case_breaks_native(t)))
             continue;
         test_pin(t->row->id, algorithm);
         for (int m = (int)(t->key % STRIDE); m < NPATTERNS; m += STRIDE)
@@ -115,7 +133,7 @@ static void run_barriers(struct test_case *t)
 
     for (int a = 0; (algorithm = test_algorithm(t->row->id, a)); a++) {
         test_pin(t->row->id, algorithm);
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < 5 && is_asked(algorithm); i++) {
             t->key = (uint64_t)i;
             run_barrier(t, algorithm);
         }
@@ -134,7 +152,7 @@ static void run_group(struct test_case *t, bool small_pieces)
 
     for (int row = 0; row < NROWS; row++) {
         t->row = &rows[row];
-        if (has(t, TT_NEIGHBOURS))
+        if (has(t, TT_NEIGHBOURS) || !has_any_asked(t->row))
             continue;
         if (has(t, TT_NO_BUFFER))
             run_barriers(t);
@@ -149,7 +167,7 @@ static void run_neighbours(struct test_case *t)
 
     for (int row = 0; row < NROWS; row++) {
         t->row = &rows[row];
-        for (int i = 0; i < 3 && has(t, TT_NEIGHBOURS) && case_can_be_asked(t); i++)
+        for (int i = 0; i < 3 && has(t, TT_NEIGHBOURS) && has_any_asked(t->row) && case_can_be_asked(t); i++)
             run_count(t, counts[i], 2);
     }
 }
@@ -184,6 +202,7 @@ int main(int argc, char **argv)
     struct test_case t = case_make();
 
     t.kind_of = kind_between;
+    only = argc > 1 ? argv[1] : NULL;
     test_begin(&argc, &argv, 300);
     regions_make();
     run_groups(&t, false);

@@ -518,7 +518,7 @@ static void try_all_uneven(void)
     test_set("TUTTI_CHUNK", "1K");
     for (int r = 0; r < NROWS; r++)
         for (int a = 0; (algorithm = test_algorithm(rows[r].id, a)); a++) {
-            if (rows[r].traits & (TT_REDUCES | TT_NO_BUFFER | TT_ONE_BUFFER | TT_SEND_COUNTS | TT_RECV_COUNTS) ||
+            if (rows[r].traits & (TT_REDUCES | TT_NO_BUFFER | TT_ONE_BUFFER | TT_SEND_COUNTS | TT_RECV_COUNTS | TT_NEIGHBOURS) ||
                 strcmp(algorithm, "native") == 0)
                 continue; /* the MPI below is not asked: a rank that cannot take part there leaves the others waiting */
             test_pin(rows[r].id, algorithm);

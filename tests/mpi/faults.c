@@ -198,9 +198,32 @@ static void check_all_on_host(void)
     }
 }
 
-static void run_broken(const char *spec, const char *cause)
+/* A rank that fails before it can take part, here because its device memory is out of its reach, leaves the others in a
+ * call without it. Its next one must not meet them there: it is refused, though nothing is wrong with that one. */
+static void check_left_behind(const char *out_of_reach)
+{
+    double one = 1, sum;
+    MPI_Comm apart;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &apart);
+    MPI_Comm_set_errhandler(apart, MPI_ERRORS_RETURN);
+    test_set("TUTTI_ALLREDUCE", "native");
+    test_now("a rank that stayed away from a call");
+    test_success(MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, apart));
+    if (test_rank == FAILING) {
+        test_check(MPI_Allreduce(out_of_reach, &sum, 1, MPI_DOUBLE, MPI_SUM, apart) != MPI_SUCCESS,
+                   "expected an error, since the send buffer is out of reach");
+        check_words(MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, apart), "allreduce", "behind the others");
+    }
+    test_set("TUTTI_ALLREDUCE", NULL);
+    MPI_Comm_free(&apart);
+}
+
+/* is_still_memory: of a context that is gone the memory is, too, and its address means nothing. */
+static void run_broken(const char *spec, const char *cause, bool is_still_memory)
 {
     const bool here = test_rank == FAILING;
+    const char *out_of_reach = send;
 
     test_pin("allreduce", "ring");
     test_now("allreduce before the failure");
@@ -217,6 +240,8 @@ static void run_broken(const char *spec, const char *cause)
     MPI_Allreduce(send, recv, 5000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     check_host("after a context broke");
     check_all_on_host();
+    if (is_still_memory)
+        check_left_behind(out_of_reach);
 }
 
 int main(int argc, char **argv)
@@ -236,9 +261,9 @@ int main(int argc, char **argv)
     PMPI_Cart_create(MPI_COMM_WORLD, 1, &test_size, &periodic, 0, &ring);
     PMPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
     if (strcmp(mode, "sticky") == 0)
-        run_broken("sticky:after=4", "illegal");
+        run_broken("sticky:after=4", "illegal", true);
     else if (strcmp(mode, "lost") == 0)
-        run_broken("lost:after=4", "context");
+        run_broken("lost:after=4", "context", false);
     else
         run_memory();
     MPI_Comm_free(&ring);

@@ -16,7 +16,7 @@
 extern int test_rank, test_size; /* of MPI_COMM_WORLD */
 extern int test_gpus;            /* visible to this process; 0: every test is on host memory */
 
-extern bool test_open_mpi;            /* the MPI below is Open MPI */
+extern bool test_open_mpi; /* the MPI below is Open MPI */
 
 /* MPI_STATUSES_IGNORE and MPI_UNWEIGHTED, which gcc takes for arrays that are too short. */
 extern MPI_Status *const no_statuses;
@@ -26,8 +26,8 @@ int *no_weights(void);
  * watchdog bites. */
 void test_begin(int *argc, char ***argv, unsigned seconds);
 
-/* The same by MPI_Init_thread with MPI_THREAD_MULTIPLE; false if the MPI has no such. Checks, regions and cases may then
- * be used by several threads at once; settings may not be changed meanwhile. */
+/* The same by MPI_Init_thread with MPI_THREAD_MULTIPLE; false if the MPI has no such. Checks, regions and cases may
+ * then be used by several threads at once; settings may not be changed meanwhile. */
 bool test_begin_threads(int *argc, char ***argv, unsigned seconds);
 
 /* What this rank does from now on, for failures and for the watchdog. */
@@ -46,11 +46,12 @@ bool test_survives(void (*what)(const void *), const void *of);
 int test_end(void);
 
 /* ---- Tutti's own functions, found in what was preloaded ---- */
-void test_set(const char *name, const char *value); /* tutti_set; must succeed */
+void test_set(const char *name, const char *value);    /* tutti_set; must succeed */
+int test_try_set(const char *name, const char *value); /* the same; what it returns */
 const char *test_algorithm(const char *collective, int i);
-void test_pin(const char *collective, const char *algorithm); /* TUTTI_<COLLECTIVE>=algorithm */
+void test_pin(const char *collective, const char *algorithm);   /* TUTTI_<COLLECTIVE>=algorithm */
 const char *test_choice(MPI_Comm comm, const char *collective); /* tutti_choice; "" in place of NULL */
-int test_format(int format, MPI_Datatype *type);              /* tutti_type */
+int test_format(int format, MPI_Datatype *type);                /* tutti_type */
 
 /* ---- random numbers ---- */
 

@@ -88,7 +88,20 @@ refuses()
     says "$2"
 }
 
-run_collectives() { passes 7 "" collectives; }
+run_collectives()
+{
+    passes 7 "" collectives
+    cat >"$output.json" <<'EOT'
+{"about": "uneven nodes", "place": "round-robin",
+ "nodes": [{"count": 1, "sockets": 1, "cores": 4, "gpus": 0, "nics": 1, "ranks": 3},
+           {"count": 2, "sockets": 1, "cores": 4, "gpus": 0, "nics": 1, "ranks": 1}],
+ "speeds": {"host": {"alpha": "1us", "bandwidth": "8GB/s"}, "nic": {"alpha": "3us", "bandwidth": "12GB/s"}}}
+EOT
+    export TUTTI_TOPO="$output.json"
+    passes 5 "" collectives two_level
+    unset TUTTI_TOPO
+    rm -f "$output.json"
+}
 run_requests()
 {
     passes 4 "" requests rules
@@ -134,6 +147,14 @@ run_decisions()
 {
     passes 3 "" decisions
     passes 4 "" decisions
+}
+run_nccl()
+{
+    TUTTI_SIM_GPUS=4
+    for part in cases mixes cells costs; do
+        passes 4 "" nccl $part
+    done
+    TUTTI_SIM_GPUS=2
 }
 run_reproducible()
 {
@@ -469,6 +490,118 @@ tuning_goes_on()
     [ "$(grep -c '^#: reduce .* native' "$dir/on.rules")" -ge 3 ] || fail "sizes are missing after going on"
 }
 
+# bench RANKS [ARGUMENT...]: `tutti bench`, with what $first names preloaded
+bench()
+{
+    ranks=$1
+    shift
+    timeout -k 5 240 "$MPIEXEC" $oversubscribe -n "$ranks" ${first:+env LD_PRELOAD="${first%:}"} "$BUILD/tutti" bench "$@" \
+        >"$output" 2>&1
+    status=$?
+}
+
+# good RANKS [ARGUMENT...]: every path must give right results
+good()
+{
+    bench "$@" --time 1us -n 3 -w 1
+    [ $status -eq 0 ] || { head -40 "$output"; fail "bench $*: exit status $status"; }
+    says " native "
+    says " chosen "
+}
+
+# All paths on the simulated device and on the host, in every form; what is found wrong is told; loops of others agree.
+run_bench()
+{
+    echo "bench: all paths, checked; wrong results found; the MPI alone, as a loop of OSU's has it"
+    dir=$(mktemp -d)
+    good 2 allreduce barrier -e 4K -f 64 --json "$dir/all.json"
+    says "SIMULATED device memory"
+    says "The GPUs are SIMULATED"
+    says " own    ring "
+    says "left out: two_level.*: it needs several nodes"
+    grep -q '"simulated": true' "$dir/all.json" || fail "bench: its JSON must say that GPUs are simulated"
+    good 3 bcast reduce gather scatter alltoall reduce_scatter exscan alltoallw -r 2 -m host -t int -b 4 -e 64 -f 16
+    good 2 allreduce allgather alltoall --in-place -m managed -e 4K -f 512
+    good 2 allreduce bcast --nonblocking -m host -e 4K -f 512
+    says "overlap"
+    good 2 allreduce --skew 50us@1 -t half -e 16 -m host --algorithms chosen,native,ring
+    says "skew of 50 us of rank 1"
+    bench_persistent
+    bench_refuses
+    first=$PROGRAMS/corrupt.so:
+    bench 2 allreduce -m host -e 4K -f 512 --time 1us -n 3 --json "$dir/wrong.json"
+    first=
+    [ $status -eq 1 ] || fail "bench: results are wrong, and the exit status is $status"
+    says "rank 1: allreduce of 4096 bytes by doubling: 1 elements wrong, the first is number 1023"
+    says "WRONG results in 8 of 18 rows"
+    bench_plain
+    bench_ends
+    rm -rf "$dir"
+}
+
+bench_persistent()
+{
+    bench 2 allreduce --persistent -m host -e 4K -f 512 --time 1us -n 3
+    [ $status -eq 0 ] || grep -q "this MPI has no persistent collectives" "$output" ||
+        { head -40 "$output"; fail "bench --persistent: exit status $status"; }
+}
+
+# Said once, before anything is measured.
+bench_refuses()
+{
+    for arguments in "-r 2" "-e 100T" "--skew 1us@2"; do
+        bench 2 allreduce $arguments
+        [ $status -ne 0 ] || fail "bench $arguments: exit status 0"
+        [ "$(grep -c '^tutti bench: ' "$output")" -eq 1 ] || { cat "$output"; fail "bench $arguments: must be refused once"; }
+        [ "$arguments" = "-e 100T" ] || says "there are ranks 0 to 1"
+    done
+    export TUTTI_SIM_MEMORY=1G
+    bench 2 allreduce -e 1G -m device
+    unset TUTTI_SIM_MEMORY
+    says "do not fit"
+}
+
+# Without the library there is one path; a loop of another's text agrees, as far as it agrees with itself from run to run.
+bench_plain()
+{
+    bench 2 allreduce --plain -e 64 --json "$dir/plain.json" --time 1us
+    [ $status -eq 0 ] || { cat "$output"; fail "bench --plain: exit status $status"; }
+    says "Tutti is not there"
+    ! grep -q '"path": "[oc]' "$dir/plain.json" || fail "bench --plain: there is no Tutti"
+    for bytes in 8 65536; do
+        bench_agrees $bytes 400
+    done
+}
+
+bench_agrees()
+{
+    for _ in 1 2 3 4 5; do
+        timeout -k 5 120 "$MPIEXEC" $oversubscribe -n 2 "$PROGRAMS/osu_loop" "$1" "$2" | sed 's/^/loop /' >>"$dir/agree.$1"
+        bench 2 allreduce --plain -b "$1" -e "$1" -n "$2" --time 1us --format osu -w 40
+        sed -n "s/^$1 /bench $1 /p" "$output" >>"$dir/agree.$1"
+    done
+    awk -v bytes="$1" '
+        function note(name, x) { if (!(name in least) || x < least[name]) least[name] = x; if (x > most[name]) most[name] = x; n[name]++ }
+        { note($1, $3) }
+        END {
+            printf "  %d bytes: OSU-style loop %.2f to %.2f us, bench %.2f to %.2f us\n", bytes, least["loop"], most["loop"],
+                least["bench"], most["bench"]
+            exit n["bench"] != 5 || n["loop"] != 5 || least["bench"] > 1.25 * most["loop"] || most["bench"] < least["loop"] / 1.25
+        }' "$dir/agree.$1" || fail "bench and an OSU-style loop of $1 bytes do not agree"
+}
+
+# ^C: what has been measured is told. Open MPI's mpiexec ends its ranks at once.
+bench_ends()
+{
+    [ -z "$oversubscribe" ] || return 0
+    timeout -k 20 -s INT 8 "$MPIEXEC" -n 2 "$BUILD/tutti" bench allreduce -m host -e 256M --time 200ms \
+        --json "$dir/ended.json" >"$output" 2>&1
+    says " 8 B  chosen "
+    says "ended before all was measured"
+    grep -q '"stopped": true' "$dir/ended.json" && grep -q '"path": "chosen"' "$dir/ended.json" ||
+        fail "bench: what was measured before ^C must be in its JSON"
+}
+
 # The library may be preloaded into anything.
 run_harmless()
 {
@@ -481,8 +614,8 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings tune topology nocuda ends fortran errors faults costs decisions reproducible user_ops gaps foreign worlds cells reduce_local types \
-    p2p requests threads flavours collectives}; do
+for name in ${*:-harmless settings tune topology nocuda ends fortran errors faults costs decisions nccl reproducible user_ops gaps foreign worlds cells reduce_local types \
+    p2p requests threads flavours bench collectives}; do
     "run_$name"
 done
 [ $failed -eq 0 ] && exit 0

@@ -159,6 +159,21 @@ static void check_nvml(void)
     test_check(!gpus || test_gpus == 1, "rank %d sees %d GPUs", test_rank, test_gpus);
 }
 
+/* What is read in MPI_Init alone cannot be set now, and a setting that does nothing must not look like one that does.
+ */
+static void check_too_late(void)
+{
+    static const char *const names[] = {"TUTTI_TOPO", "TUTTI_PROFILE", "TUTTI_PROGRESS"};
+
+    for (int i = 0; i < 3; i++) {
+        const char *before = getenv(names[i]);
+
+        test_now("tutti_set of %s", names[i]);
+        test_check(test_try_set(names[i], i < 2 ? "none" : "calls") == MPI_ERR_ARG, "expected MPI_ERR_ARG");
+        test_check(getenv(names[i]) == before, "the environment was changed");
+    }
+}
+
 static void check_split(int colour, int key, const char *name)
 {
     MPI_Comm comm;
@@ -183,5 +198,6 @@ int main(int argc, char **argv)
     check_split(test_rank == 0, test_rank, "all but the first");
     test_set("TUTTI_LOG", "warn");
     check_nvml();
+    check_too_late();
     return test_end();
 }

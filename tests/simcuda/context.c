@@ -63,6 +63,7 @@ CUresult sim_ctx_fresh(struct CUctx_st *ctx, int device)
     ctx->device = device;
     ctx->error = CUDA_SUCCESS;
     ctx->dying = false;
+    __atomic_store_n(&ctx->ending, false, __ATOMIC_RELEASE);
     ctx->peers = 0;
     error = sim_stream_new(ctx, CU_STREAM_DEFAULT, 0, &ctx->legacy);
     if (error)
@@ -76,6 +77,7 @@ CUresult sim_ctx_fresh(struct CUctx_st *ctx, int device)
 /* Work that has been accepted is done first, unless the context has failed. */
 void sim_ctx_end(struct CUctx_st *ctx)
 {
+    __atomic_store_n(&ctx->ending, true, __ATOMIC_RELEASE);
     if (!ctx->error)
         sim_ctx_idle(ctx);
     if (!ctx->alive)

@@ -4,6 +4,7 @@
 #include "tests/simcuda/sim.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,11 +22,17 @@ static const struct {
     {"sticky", "after", offsetof(struct fault, sticky), -1},
     {"lost", "after", offsetof(struct fault, lost), -1},
     {"delay", "us", offsetof(struct fault, delay_us), -1},
+    {"nccl-init", "after", offsetof(struct fault, guest[GUEST_INIT]), -1},
+    {"nccl-absent", "after", offsetof(struct fault, guest[GUEST_ABSENT]), -1},
+    {"nccl-exit", "after", offsetof(struct fault, guest[GUEST_EXIT]), -1},
+    {"nccl-stuck", "after", offsetof(struct fault, guest[GUEST_STUCK]), -1},
+    {"nccl-error", "after", offsetof(struct fault, guest[GUEST_ERROR]), -1},
+    {"nccl-delay", "ms", offsetof(struct fault, guest_delay_ms), -1},
     {"hold", NULL, 0, 1},
     {"release", NULL, 0, 0},
 };
 
-/* ":after=3" up to end. */
+/* ":after=3" up to end. A time may be 0. */
 static bool parse_number(const char *text, const char *end, const char *key, unsigned long *number)
 {
     const size_t length = strlen(key);
@@ -38,7 +45,7 @@ static bool parse_number(const char *text, const char *end, const char *key, uns
         return false;
     errno = 0;
     *number = strtoul(text, &stop, 10);
-    return stop == end && !errno && (*number > 0 || strcmp(key, "us") == 0);
+    return stop == end && !errno && (*number > 0 || key[1] == 's');
 }
 
 static bool parse_part(const char *text, const char *end, struct fault *fault)
@@ -58,6 +65,18 @@ static bool parse_part(const char *text, const char *end, struct fault *fault)
     return false;
 }
 
+static int say_none(const char *text, const char *end)
+{
+    char known[400];
+    int used = 0;
+
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        used += snprintf(known + used, sizeof known - (size_t)used, " %s%s%s%s", faults[i].word,
+                         faults[i].key ? ":" : "", faults[i].key ? faults[i].key : "", faults[i].key ? "=N" : "");
+    sim_say("fault \"%.*s\" is none of%s", (int)(end - text), text, known);
+    return -1;
+}
+
 /* sim.lock is held. */
 static int inject(const char *spec)
 {
@@ -66,9 +85,7 @@ static int inject(const char *spec)
     for (const char *text = spec, *end;; text = end + 1) {
         end = strchrnul(text, ';');
         if (!parse_part(text, end, &fault)) {
-            sim_say("fault \"%.*s\" is none of oom:after=N oom:from=N pinned:after=N pinned:from=N code:from=N "
-                    "sticky:after=N lost:after=N delay:us=N hold release", (int)(end - text), text);
-            return -1;
+            return say_none(text, end);
         }
         if (!*end)
             break;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "cuda/cuda_abi.h"
+#include "tests/simcuda/guest.h"
 #include "tests/simcuda/node.h"
 
 #pragma GCC visibility push(default)
@@ -83,6 +84,12 @@ struct op {
             struct shared *shared; /* keeps flag alive */
         } signal;
         CUdeviceptr freed;
+        struct {
+            CUresult (*run)(void *data, const bool *ending);
+            void (*end)(void *data);
+            void *data;
+            const bool *ending;
+        } guest;
     };
 };
 
@@ -116,6 +123,7 @@ struct CUctx_st {
     struct CUctx_st *next; /* all there ever were: a stale handle is known as such */
     int device;
     bool primary, alive;
+    bool ending;           /* guests' work should return: atomic */
     bool dying;            /* its work is no longer run */
     unsigned retained;     /* primary */
     unsigned flags;
@@ -229,6 +237,7 @@ struct fault {
     unsigned long oom, pinned, sticky, lost; /* countdowns; 0: off */
     unsigned long oom_from, pinned_from, code_from; /* the same, but once they are over it stays so */
     unsigned long delay_us;
+    unsigned long guest[GUEST_NFAULTS], guest_delay_ms; /* what befalls the guest: countdowns, and each init's delay */
     bool hold;
 };
 

@@ -9,6 +9,8 @@
  *   TUTTI_SIM_LINKS=HOW    what joins the GPUs: nvlink (the default), pcie, or none: they cannot reach each other
  *   TUTTI_SIM_NVML=HOW     which GPUs the libnvidia-ml.so.1 beside it shows: all (the default), own: those in
  *                          CUDA_VISIBLE_DEVICES; none: it does not start
+ *   TUTTI_SIM_NCCL_VERSION=N  what the libnccl.so.2 beside it says that it is, as NCCL counts: 22809 by default; it
+ *                          refuses what came later. none: each of its calls fails. Read by that library
  *   TUTTI_SIM_DELAY_US=N   each piece of asynchronous work takes at least this long
  *   TUTTI_SIM_FAULT=SPEC   as simcuda_inject
  */
@@ -51,6 +53,12 @@ void *simcuda_alias(const void *device_ptr);
  *   sticky:after=N  the N-th copy, fill or launch from now breaks its context: CUDA_ERROR_ILLEGAL_ADDRESS ever after
  *   lost:after=N    at the N-th copy, fill or launch its context is destroyed, with all its memory
  *   delay:us=N      as TUTTI_SIM_DELAY_US
+ *   nccl-init:after=N    the N-th communicator that this process makes from now fails here: the others wait for it
+ *   nccl-absent:after=N  at the N-th it never comes: here and elsewhere they wait
+ *   nccl-exit:after=N    the process exits while it makes the N-th, once the others have met it
+ *   nccl-delay:ms=N      making one takes that much longer
+ *   nccl-stuck:after=N   the N-th operation that this process gives to NCCL is never begun
+ *   nccl-error:after=N   the N-th never ends, and says so: an asynchronous error, ncclRemoteError
  *   hold            asynchronous work is accepted but not begun, so that a test need not depend on time
  *   release         it is begun again
  * Returns 0, or -1 after saying on stderr what is wrong; then nothing is changed. */
