@@ -26,11 +26,19 @@ static double port(const struct tt_net *net, const struct tt_fare *all, double n
     return all->alpha + all->beta > 0 ? tt_posted(&one, n, messages, messages * net->overhead) : 0;
 }
 
+/* Where neighbours share a node, those are sent to first. Of so long NICs wait as much as there are nodes to wait for:
+ * with a single other node, the ranks next to it keep both busy. */
 double tt_everybody_cost(const struct tt_net *net, double n, int messages)
 {
+    const struct tt_fare *far = &net->all.far;
+    const double near = (1 - net->all.crossing) * messages,
+                 elsewhere = net->across ? 1 - 1.0 / (net->across->size - 1) : 0;
+    const double first = (1 - net->shift[0].crossing) * near * elsewhere;
+
     if (n == 0 || net->size == 1)
         return 0;
-    return tt_larger(port(net, &net->all.near, n, messages), port(net, &net->all.far, n, messages));
+    return tt_larger(tt_larger(port(net, &net->all.near, n, messages), port(net, far, n, messages)),
+                     far->beta > 0 ? far->alpha + n * far->beta + first * net->overhead : 0);
 }
 
 double tt_one_cost(const struct tt_net *net, int root, double n, int messages)
