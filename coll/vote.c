@@ -90,7 +90,8 @@ int tt_vote(const struct tt_job *job, bool able, bool anyway, struct tt_verdict 
     wanted = (all & ABLE) && (verdict->on_gpus || anyway);
     if ((all & CAN) && !c->known.alive && wanted && make(c))
         return -1;
-    if (c->known.alive && tt_vote_is_asserted(job))
+    c->known.kept = c->known.alive && (c->known.kept || tt_vote_is_asserted(job));
+    if (c->known.kept)
         tt_nccl_keep(c);
     c->known.since = 0;
     verdict->ready = c->known.alive && (all & ABLE);
@@ -110,7 +111,7 @@ bool tt_vote_is_known(const struct tt_job *job, struct tt_verdict *verdict)
 {
     struct tt_nccl_known *known = &job->comm->known;
 
-    if (!known->alive || known->since + 1 >= ASK_AGAIN || !tt_vote_is_asserted(job))
+    if (!known->alive || !known->kept || known->since + 1 >= ASK_AGAIN || !tt_vote_is_asserted(job))
         return false;
     *verdict = (struct tt_verdict){tt_hints_on_gpus(job->comm->hints) || on_gpus(job), true};
     known->since++;
