@@ -187,19 +187,19 @@ static struct tt_entry *decide_together(const struct tt_job *job, struct ask ask
 {
     const struct ask gpus = {ask.staged, true, TT_BAR_NONE};
     struct tt_entry *anywhere = decide(job, &ask, why), *on_gpus = anywhere ? decide(job, &gpus, why) : NULL;
+    struct tt_wanted wanted;
     struct tt_verdict verdict;
-    bool anyway;
 
     if (!on_gpus || (!is_nccl(anywhere) && same_choice(&anywhere->choice, &on_gpus->choice)))
         return on_gpus ? anywhere : NULL;
-    anyway = is_nccl(anywhere);
-    if (tt_vote_is_known(job, &verdict))
+    wanted = (struct tt_wanted){.anywhere = is_nccl(anywhere), .on_gpus = is_nccl(on_gpus)};
+    if (tt_vote_is_known(job, &wanted, &verdict))
         return by_verdict(job, ask, &verdict, why);
     if (tt_vote_rests(job->comm)) {
         ask.bar = TT_BAR_REST;
         return decide(job, &ask, why);
     }
-    if (tt_vote(job, able, anyway, &verdict) == 0)
+    if (tt_vote(job, able, &wanted, &verdict) == 0)
         return by_verdict(job, ask, &verdict, why);
     *why = tt_fault();
     return NULL;

@@ -26,7 +26,7 @@ struct tt_nccl_known {
     bool alive;     /* each has the NCCL communicator, as the last vote, or making it, has shown */
     bool kept;      /* and none gives it up for others */
     unsigned since; /* calls by NCCL since then */
-    unsigned noes;  /* votes in a row that did not lead to NCCL */
+    unsigned noes;  /* votes in a row that changed nothing: no NCCL, nor what is for GPUs alone */
     unsigned rests; /* so many calls more go without a vote */
 };
 
