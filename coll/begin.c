@@ -187,19 +187,19 @@ static struct tt_entry *decide_together(const struct tt_job *job, struct ask ask
 {
     const struct ask gpus = {ask.staged, true, TT_BAR_NONE};
     struct tt_entry *anywhere = decide(job, &ask, why), *on_gpus = anywhere ? decide(job, &gpus, why) : NULL;
+    struct tt_wanted wanted;
     struct tt_verdict verdict;
-    bool anyway;
 
     if (!on_gpus || (!is_nccl(anywhere) && same_choice(&anywhere->choice, &on_gpus->choice)))
         return on_gpus ? anywhere : NULL;
-    anyway = is_nccl(anywhere);
-    if (tt_vote_is_known(job, &verdict))
+    wanted = (struct tt_wanted){.anywhere = is_nccl(anywhere), .on_gpus = is_nccl(on_gpus)};
+    if (tt_vote_is_known(job, &wanted, &verdict))
         return by_verdict(job, ask, &verdict, why);
     if (tt_vote_rests(job->comm)) {
         ask.bar = TT_BAR_REST;
         return decide(job, &ask, why);
     }
-    if (tt_vote(job, able, anyway, &verdict) == 0)
+    if (tt_vote(job, able, &wanted, &verdict) == 0)
         return by_verdict(job, ask, &verdict, why);
     *why = tt_fault();
     return NULL;
@@ -341,6 +341,7 @@ static enum tt_begun begin_sound(struct tt_memo *memo, enum tt_flavour flavour, 
     if (!entry)
         return refuse(task, error, TT_TASK_FAILED, why);
     memo->delegated = entry->choice.alg->delegate == TT_TO_MPI;
+    memo->delegated_under = entry->key.bar;
     if (memo->delegated)
         return begin_native(memo, flavour, fault == uneven ? NULL : fault, keep, task, error);
     if (is_nccl(entry))
@@ -388,6 +389,15 @@ static int describe(struct tt_memo *memo, const struct tt_call *c, struct tt_com
     return class;
 }
 
+/* Would it come to the MPI below again? Not known of a call for which the ranks may have to vote: those that have a driver
+ * would, so this one must. */
+static bool is_delegated(const struct tt_memo *memo, enum tt_flavour flavour)
+{
+    const enum tt_bar bar = tt_bar_now(&memo->job, memo->bar, flavour == TT_BLOCKING);
+
+    return memo->delegated && bar != TT_BAR_NONE && bar == memo->delegated_under && is_the_mpis(&memo->job, flavour);
+}
+
 static struct tt_memo *memo_of(const struct tt_call *c, struct tt_comm *comm)
 {
     if (!comm->memos)
@@ -406,7 +416,7 @@ static enum tt_begun begin(struct tt_memo *memo, const struct tt_call *c, struct
         return class == MPI_SUCCESS ? begin_sound(memo, flavour, keep, task, error)
                                     : begin_unsound(c, task, class, what, error);
     }
-    if (memo->delegated && is_the_mpis(&memo->job, flavour) && !tt_driver_present())
+    if (is_delegated(memo, flavour) && !tt_driver_present())
         return TT_PASS;
     memo->job.call = c;
     memo->job.send.buf = (char *)c->send.buf;

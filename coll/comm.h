@@ -24,8 +24,9 @@ struct tt_nccl_known {
     bool threads;   /* a rank may call MPI from several threads at once */
     bool there;     /* when they were located, each had a GPU, and a libnccl that can be opened */
     bool alive;     /* each has the NCCL communicator, as the last vote, or making it, has shown */
+    bool kept;      /* and none gives it up for others */
     unsigned since; /* calls by NCCL since then */
-    unsigned noes;  /* votes in a row that did not lead to NCCL */
+    unsigned noes;  /* votes in a row that changed nothing: no NCCL, nor what is for GPUs alone */
     unsigned rests; /* so many calls more go without a vote */
 };
 

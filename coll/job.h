@@ -65,7 +65,8 @@ struct tt_memo {
     uint64_t hash;
     unsigned staged;
     unsigned bar;   /* enum tt_bar, as far as it follows from the question */
-    bool delegated; /* to the MPI below, which needs nothing of ours unless a buffer is on a device */
+    bool delegated; /* to the MPI below, which needs nothing of ours unless a buffer is on a device; */
+    unsigned delegated_under; /* and this barred NCCL then */
 };
 
 /* ---- describe.c: from arguments to meaning ---- */

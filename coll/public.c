@@ -80,6 +80,7 @@ static int prepare(MPI_Comm comm)
         tt_comm_forget(c);
     c->known.there |= made == 0;
     c->known.alive = made == 0;
+    c->known.kept = false;
     return made < 0 ? tt_raise(comm, tt_fault()) : MPI_SUCCESS;
 }
 

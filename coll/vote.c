@@ -75,11 +75,11 @@ static int make(struct tt_comm *c)
     return made < 0 ? -1 : 0;
 }
 
-int tt_vote(const struct tt_job *job, bool able, bool anyway, struct tt_verdict *verdict)
+int tt_vote(const struct tt_job *job, bool able, const struct tt_wanted *wanted, struct tt_verdict *verdict)
 {
     struct tt_comm *c = job->comm;
     uint64_t all;
-    bool wanted;
+    bool nccl;
 
     if (count_ballots(c, ballot_of(job, able), &all))
         return -1;
@@ -87,14 +87,15 @@ int tt_vote(const struct tt_job *job, bool able, bool anyway, struct tt_verdict 
     if (!(all & CAN) && (c->known.there || c->known.alive))
         tt_nccl_rule_out(c, "it has failed on a rank");
     c->known.alive = (all & CAN) && all_have_the_same(all);
-    wanted = (all & ABLE) && (verdict->on_gpus || anyway);
-    if ((all & CAN) && !c->known.alive && wanted && make(c))
+    nccl = verdict->on_gpus ? wanted->on_gpus : wanted->anywhere;
+    if ((all & CAN) && (all & ABLE) && !c->known.alive && nccl && make(c))
         return -1;
-    if (c->known.alive && tt_vote_is_asserted(job))
+    c->known.kept = c->known.alive && (c->known.kept || tt_vote_is_asserted(job));
+    if (c->known.kept)
         tt_nccl_keep(c);
     c->known.since = 0;
     verdict->ready = c->known.alive && (all & ABLE);
-    if (verdict->ready && wanted)
+    if (nccl ? verdict->ready : verdict->on_gpus)
         c->known.noes = 0;
     else
         rest(&c->known);
@@ -106,14 +107,18 @@ bool tt_vote_is_asserted(const struct tt_job *job)
     return tt_hints_on_gpus(job->comm->hints) || (tt_config.uniform && !tt_coll_lengths_local(job->call->coll));
 }
 
-bool tt_vote_is_known(const struct tt_job *job, struct tt_verdict *verdict)
+bool tt_vote_is_known(const struct tt_job *job, const struct tt_wanted *wanted, struct tt_verdict *verdict)
 {
     struct tt_nccl_known *known = &job->comm->known;
+    const bool gpus = tt_hints_on_gpus(job->comm->hints) || on_gpus(job);
+    const bool nccl = gpus ? wanted->on_gpus : wanted->anywhere;
 
-    if (!known->alive || known->since + 1 >= ASK_AGAIN || !tt_vote_is_asserted(job))
+    if (!tt_vote_is_asserted(job))
         return false;
-    *verdict = (struct tt_verdict){tt_hints_on_gpus(job->comm->hints) || on_gpus(job), true};
-    known->since++;
+    if (nccl && (!known->alive || !known->kept || known->since + 1 >= ASK_AGAIN))
+        return false;
+    *verdict = (struct tt_verdict){gpus, nccl};
+    known->since += nccl;
     return true;
 }
 
