@@ -189,12 +189,16 @@ struct tt_topo *tool_ask_topology(const struct tool_ask *a, int ranks, int nodes
     return t;
 }
 
+/* Where bytes take next to no time, what is left is latency. Not none, since formulas compare how busy links are. */
+static const double next_to_none = 1e-9;
+
 static bool settle_nets(struct tool_ask *a)
 {
     a->instant = *a->topo;
     for (int level = 0; level < TT_NLEVELS; level++)
-        a->instant.speed[level].beta = 0;
-    a->instant.gamma = a->instant.copy = 0;
+        a->instant.speed[level].beta *= next_to_none;
+    a->instant.gamma *= next_to_none;
+    a->instant.copy *= next_to_none;
     a->net = tt_net_make(a->topo);
     a->latencies = tt_net_make(&a->instant);
     return a->net && a->latencies;
