@@ -32,11 +32,11 @@ static const struct known {
 } known[] = {
     {"allreduce_bidirectional_ring", 1.24, 3},
     {"allreduce_doubling", 1.19, 3},
-    {"allreduce_halving", 1.72, 4},
+    {"allreduce_halving", 1.72, 3},
     {"allreduce_ring", 1.19, 1},
     {"reduce_scatter_halving", 1.17, 3},
     {"reduce_scatter_halving_in_order", 1.28, 11},
-    {"reduce_halving", 1.31, 7},
+    {"reduce_halving", 1.31, 6},
     {"bcast_scatter_allgather", 1.24, 2},
     {"allgather_doubling", 1.29, 3},
     {"allgatherv_doubling", 1.29, 3},
