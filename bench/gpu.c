@@ -5,7 +5,7 @@
  * through pinned memory, on queues of both directions; it is held against one copy of everything. Medians; on one
  * thread, without MPI. On the simulated device the figures are of this machine's processor, and said to be.
  *
- * bench/gpu [MIB]      in blocks of so many MiB: 256, or 4 on the simulated device */
+ * bench/gpu [MIB]      in blocks of so many MiB, an even number: 256, or 4 on the simulated device */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -197,13 +197,26 @@ static void close_blocks(const struct tool_memory *m)
     tt_places_close();
 }
 
+/* Of MiB; 0: as usual. Half of a block is whole chunks. */
+static size_t block_of(const char *text)
+{
+    char *end;
+    const unsigned long mib = strtoul(text, &end, 10);
+
+    if (*end || !mib || mib % 2) {
+        fprintf(stderr, "bench/gpu: wants an even number of MiB, such as 256, not \"%s\"\n", text);
+        exit(EXIT_FAILURE);
+    }
+    return mib;
+}
+
 int main(int argc, char **argv)
 {
     const struct work nothing = {0};
     struct tool_memory memory;
     struct tt_driver_info info;
 
-    open_blocks(&memory, argc > 1 ? strtoul(argv[1], NULL, 10) : 0);
+    open_blocks(&memory, argc > 1 ? block_of(argv[1]) : 0);
     info = tt_driver_look();
     printf("%s%s, CUDA %d.%d, blocks of %zu MiB, medians of %d\n", memory.simulated ? "SIMULATED: " : "", info.first,
            info.version / 1000, info.version % 1000 / 10, bytes >> 20, TURNS);
