@@ -11,12 +11,13 @@
 #include "coll/wire.h"
 #include "selector/net.h"
 
-/* How far the state of a communicator has come. What is collective about a step is done in a call that all ranks make. */
+/* How far the state of a communicator has come. What is collective about a step is done in a call that all ranks make.
+ */
 enum tt_stage {
     TT_KNOWN,   /* a rank's own doing: the MPI below has to serve, on all ranks alike */
     TT_READY,   /* the private communicator is there: MPI_Init, or a call that makes communicators, will do */
-    TT_LOCATED, /* where the ranks are has been gathered: a blocking collective of the program's, by when the GPUs that it
-                   works with have most likely been chosen */
+    TT_LOCATED, /* where the ranks are has been gathered: a blocking collective of the program's, by when the GPUs that
+                   it works with have most likely been chosen */
 };
 
 /* What all ranks know of NCCL on a communicator, and how their votes went (vote.h): the same on each of them. */
@@ -25,6 +26,7 @@ struct tt_nccl_known {
     bool there;     /* when they were located, each had a GPU, and a libnccl that can be opened */
     bool alive;     /* each has the NCCL communicator, as the last vote, or making it, has shown */
     bool kept;      /* and none gives it up for others */
+    bool ruled_out; /* it is not to be used here, ever */
     unsigned since; /* calls by NCCL since then */
     unsigned noes;  /* votes in a row that changed nothing: no NCCL, nor what is for GPUs alone */
     unsigned rests; /* so many calls more go without a vote */
@@ -34,8 +36,8 @@ struct tt_comm {
     MPI_Comm wire_comm; /* private: no wildcard of the user's can match our messages. MPI_COMM_NULL if the MPI had no
                            context left for it (all ranks see that alike), or there is but one rank */
     int rank, size;
-    bool inter;         /* an intercommunicator */
-    int peers;          /* with how many ranks a collective deals: size, or of an intercommunicator's remote group */
+    bool inter; /* an intercommunicator */
+    int peers;  /* with how many ranks a collective deals: size, or of an intercommunicator's remote group */
     enum tt_stage stage;
     bool usable;        /* own algorithms may run */
     bool lost;          /* this rank stayed away from a call that the others are in */
@@ -47,7 +49,8 @@ struct tt_comm {
     const struct tt_wire *wire;
     struct tt_topo *topo; /* where its ranks are, assumed until they are located; NULL: no rank has it */
     struct tt_net *net;   /* of topo: what the model reads */
-    struct tt_net *staged; /* the same where GPU memory goes by way of the host, if it does, and there is NCCL; or NULL */
+    struct tt_net
+        *staged; /* the same where GPU memory goes by way of the host, if it does, and there is NCCL; or NULL */
     struct tt_hints *hints; /* its info keys; NULL: none */
     struct tt_nccl_known known;
     struct tt_nccl_life *nccl; /* nccl_comm.h; NULL: nobody has asked for it yet */
@@ -55,9 +58,9 @@ struct tt_comm {
     struct tt_memo *memos; /* the last call of each collective, TT_NCOLLS of them (job.h); made at first use */
 };
 
-/* comm's state, made on first use, and brought to that stage, or further. Beyond TT_KNOWN it is collective over comm. Sets
- * *state; or returns MPI_ERR_NO_MEM, where what is collective was due on all ranks, since one of them had no memory; or
- * another MPI error code: comm is no communicator. */
+/* comm's state, made on first use, and brought to that stage, or further. Beyond TT_KNOWN it is collective over comm.
+ * Sets *state; or returns MPI_ERR_NO_MEM, where what is collective was due on all ranks, since one of them had no
+ * memory; or another MPI error code: comm is no communicator. */
 int tt_comm_of(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state);
 
 /* comm's state if there is one, else NULL. For what is no collective call: another thread may be making the state, and

@@ -18,7 +18,6 @@ struct tt_nccl_life {
     struct tt_nccl_group *group; /* in use, or of no use any more; NULL: none yet */
     bool keeps;                  /* it must not be given up */
     bool broken;                 /* it has failed here, for good */
-    bool ruled_out;              /* for all ranks */
     char why[256];
     struct tt_nccl_making *making; /* all the memory that making one needs */
 };
@@ -89,7 +88,7 @@ static unsigned look(struct tt_comm *c, struct tt_nccl_life *life)
 /* The memory for making one comes first: afterwards the others count on this rank. */
 static bool is_able(struct tt_comm *c, struct tt_nccl_life *life)
 {
-    if (!life || life->broken || life->ruled_out)
+    if (!life || life->broken || c->known.ruled_out)
         return false;
     if (!life->making)
         life->making = tt_nccl_making_new(c);
@@ -233,16 +232,18 @@ void tt_nccl_rule_out(struct tt_comm *c, const char *why)
 {
     struct tt_nccl_life *life = life_of(c);
 
-    if (!life || life->ruled_out)
-        return;
-    snprintf(life->why, sizeof life->why, "%s", why);
-    life->ruled_out = true;
-    let_go(life);
+    if (!c->known.ruled_out && life) {
+        snprintf(life->why, sizeof life->why, "%s", why);
+        let_go(life);
+    }
+    c->known.ruled_out = true; /* with or without memory for the words: all ranks go by it */
 }
 
 const char *tt_nccl_why_not(const struct tt_comm *c)
 {
-    return c->nccl && c->nccl->ruled_out ? c->nccl->why : NULL;
+    if (!c->known.ruled_out)
+        return NULL;
+    return c->nccl ? c->nccl->why : "it was ruled out, and there was no memory to note why";
 }
 
 /* ---- the end ---- */

@@ -93,7 +93,7 @@ void tt_nccl_notice_hear(void)
 {
     int came = 1;
 
-    while (receiving != MPI_REQUEST_NULL) {
+    while (!over && receiving != MPI_REQUEST_NULL) {
         if (PMPI_Test(&receiving, &came, MPI_STATUS_IGNORE) != MPI_SUCCESS || !came)
             return;
         take_in(&incoming);

@@ -75,6 +75,10 @@ static int prepare(MPI_Comm comm)
 
     if (error != MPI_SUCCESS)
         return error == MPI_ERR_NO_MEM ? tt_raise(comm, "tutti_comm_prepare: out of host memory") : error;
+    if (c->lost)
+        return tt_raise(comm,
+                        "tutti_comm_prepare: this rank failed before it could take part in an earlier call on this "
+                        "communicator, so it is behind the others for good");
     made = tt_nccl_prepare(c);
     if (made == 0)
         tt_comm_forget(c);
