@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One call, from its arguments to a task: describe it, look where its buffers are, decide, bind. Up to the decision
- * everything is local and sends nothing, but where the ranks have to agree on NCCL first (vote.h); the decision is made from shared facts alone; afterwards a rank that meets
- * trouble still takes part, so that the others end too. */
+ * everything is local and sends nothing, but where the ranks have to agree on NCCL first (vote.h); the decision is made
+ * from shared facts alone; afterwards a rank that meets trouble still takes part, so that the others end too. */
 #include "coll/begin.h"
 
 #include <errno.h>

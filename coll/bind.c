@@ -231,29 +231,43 @@ static int stand_in(struct tt_bound *b, const struct tt_side *side, enum tt_stan
                                     : home_stand_in)(b, side, holds_data, at, why, size);
 }
 
+/* Where the data of a side begin that need no stand-in. */
+static char *data_of(const struct tt_job *job, const struct tt_side *side)
+{
+    MPI_Aint first = 0;
+
+    if (!job->cell)
+        tt_side_solid(side, &first);
+    return tt_away(side->buf, first);
+}
+
+/* A stand-in of the side that holds the result is to be copied back. */
+static void note_result(struct tt_bound *b, const struct tt_job *job, const struct tt_side *side, enum tt_stand_in how,
+                        char *at)
+{
+    if (side != &job->recv || !recv_is_result(job))
+        return;
+    b->result = side;
+    b->stand_in = at;
+    b->how = how;
+}
+
 /* *at: where the plan finds the side. */
 static int bind_side(struct tt_bound *b, const struct tt_job *job, const struct tt_side *side, bool holds_data,
                      char **at, char *why, size_t size)
 {
     const enum tt_stand_in how = stand_in_for(job, side, b->with.home);
-    MPI_Aint first = 0;
 
     *at = side->buf;
     if (!side->significant || side->bytes == 0)
         return 0;
     if (how == TT_NO_STAND_IN) {
-        if (!job->cell)
-            tt_side_solid(side, &first);
-        *at = tt_away(side->buf, first);
+        *at = data_of(job, side);
         return 0;
     }
     if (stand_in(b, side, how, holds_data, at, why, size))
         return -1;
-    if (side == &job->recv && recv_is_result(job)) {
-        b->result = side;
-        b->stand_in = *at;
-        b->how = how;
-    }
+    note_result(b, job, side, how, *at);
     return 0;
 }
 
@@ -340,8 +354,8 @@ static int gpu_stand_in(struct tt_bound *b, const struct tt_side *side, bool hol
     return 0;
 }
 
-/* Data without gaps, where NCCL is, are used as they are; of two sides that are one, the sent is copied, unless NCCL takes
- * that for a reduction in place. */
+/* Data without gaps, where NCCL is, are used as they are; of two sides that are one, the sent is copied, unless NCCL
+ * takes that for a reduction in place. */
 static enum tt_stand_in on_gpu_how(const struct tt_bound *b, const struct tt_job *job, const struct tt_side *side)
 {
     const bool aside = job->aliased && side == &job->send;
@@ -357,24 +371,17 @@ static int bind_on_gpu(struct tt_bound *b, const struct tt_job *job, const struc
                        char **at, char *why, size_t size)
 {
     const enum tt_stand_in how = on_gpu_how(b, job, side);
-    MPI_Aint first = 0;
 
     *at = side->significant ? side->buf : NULL;
     if (!side->significant || side->bytes == 0)
         return 0;
     if (how == TT_NO_STAND_IN) {
-        if (!job->cell)
-            tt_side_solid(side, &first);
-        *at = tt_away(side->buf, first);
+        *at = data_of(job, side);
         return 0;
     }
     if ((how == TT_PACKED ? packed_stand_in : gpu_stand_in)(b, side, holds_data, at, why, size))
         return -1;
-    if (side == &job->recv && recv_is_result(job)) {
-        b->result = side;
-        b->stand_in = *at;
-        b->how = how;
-    }
+    note_result(b, job, side, how, *at);
     return 0;
 }
 
