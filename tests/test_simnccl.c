@@ -856,6 +856,17 @@ END_TEST
 
 /* ---- what goes wrong as told ---- */
 
+/* Makes a communicator that somebody does not come to, until this rank gives up. */
+static void wait_in_vain(void)
+{
+    comm = make_nonblocking();
+    for (int i = 0; i < 100; i++)
+        nap();
+    MUST(async(comm) == ncclInProgress);
+    barrier();
+    OK(ncclCommAbort(comm));
+}
+
 /* One fails at once; the others wait for it until they give up. */
 static void init_fails(void)
 {
@@ -867,23 +878,13 @@ static void init_fails(void)
         barrier();
         return;
     }
-    comm = make_nonblocking();
-    for (int i = 0; i < 100; i++)
-        nap();
-    MUST(async(comm) == ncclInProgress);
-    barrier();
-    OK(ncclCommAbort(comm));
+    wait_in_vain();
 }
 
 static void one_is_absent(void)
 {
     inject(rank == 1 ? "nccl-absent:after=1" : "release");
-    comm = make_nonblocking();
-    for (int i = 0; i < 100; i++)
-        nap();
-    MUST(async(comm) == ncclInProgress);
-    barrier();
-    OK(ncclCommAbort(comm));
+    wait_in_vain();
 }
 
 static void one_exits(void)
