@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NCCL by closed forms, as it describes itself: rings, or trees where latency counts, in one launch. Bytes go from GPU to
- * GPU by NVLink or PCIe, and between nodes through all NICs of a node at once, since it lays a ring through each. Its
- * steps are flags in memory, not messages of an MPI, so a step within a node takes a part of alpha; between nodes it
- * takes alpha. O(p). */
+/* NCCL by closed forms, as it describes itself: rings, or trees where latency counts, in one launch. Bytes go from GPU
+ * to GPU by NVLink or PCIe, and between nodes through all NICs of a node at once, since it lays a ring through each.
+ * Its steps are flags in memory, not messages of an MPI, so a step within a node takes a part of alpha; between nodes
+ * it takes alpha. O(p). */
 #include "selector/nccl.h"
 
+#include "algos/costs.h"
 #include "coll/plan.h"
 
 static const double step_part = 0.3; /* of alpha within a node: flags, against messages of an MPI */
@@ -35,22 +36,6 @@ static bool have_own_gpus(const struct tt_topo *t)
     return true;
 }
 
-/* NICs that a node's ranks have between them; one where nobody knows. */
-static int nics_of(const struct tt_topo *t, int node)
-{
-    uint64_t seen = 0;
-
-    for (int i = t->nodes.first[node]; i < t->nodes.first[node + 1]; i++)
-        if (t->seats[t->nodes.ranks[i]].nic >= 0)
-            seen |= UINT64_C(1) << t->seats[t->nodes.ranks[i]].nic % 64;
-    return seen ? __builtin_popcountll(seen) : 1;
-}
-
-static double most(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 /* False: not every rank has a GPU of its own. */
 static bool ring_of(struct ring *ring, const struct tt_topo *t)
 {
@@ -60,15 +45,15 @@ static bool ring_of(struct ring *ring, const struct tt_topo *t)
         const struct tt_speed *speed = &t->speed[t->kinds[n].linked ? TT_LEVEL_LINK : TT_LEVEL_HOST];
 
         if (t->nodes.first[n + 1] - t->nodes.first[n] > 1) {
-            ring->near = most(ring->near, speed->alpha * step_part);
-            ring->link = most(ring->link, speed->beta);
+            ring->near = tt_larger(ring->near, speed->alpha * step_part);
+            ring->link = tt_larger(ring->link, speed->beta);
         }
         if (t->nodes.n > 1) {
             ring->far = t->speed[TT_LEVEL_NIC].alpha;
-            ring->across = most(ring->across, t->speed[TT_LEVEL_NIC].beta / nics_of(t, n));
+            ring->across = tt_larger(ring->across, t->speed[TT_LEVEL_NIC].beta / t->nodes.nics[n]);
         }
     }
-    ring->beta = most(ring->link, ring->across);
+    ring->beta = tt_larger(ring->link, ring->across);
     return have_own_gpus(t);
 }
 
@@ -95,16 +80,11 @@ static double tree(const struct ring *ring, double times)
     return times * (log2_up(within) * ring->near + log2_up(ring->nodes) * ring->far);
 }
 
-static double least(double a, double b)
-{
-    return a < b ? a : b;
-}
-
 /* So many ranks of a node exchange blocks with all others: those that cross the network share the node's NICs. */
 static double exchange(const struct ring *ring, double block, double ranks)
 {
     return tree(ring, 1) +
-           most((ring->size - 1) * block * ring->link, ranks * (ring->size - ring->within) * block * ring->across);
+           tt_larger((ring->size - 1) * block * ring->link, ranks * (ring->size - ring->within) * block * ring->across);
 }
 
 static double seconds(const struct tt_shape *s, const struct ring *ring)
@@ -113,7 +93,7 @@ static double seconds(const struct tt_shape *s, const struct ring *ring)
 
     switch (s->coll) {
     case TT_COLL_allreduce:
-        return least(around(ring, 2) + 2 * part * n * ring->beta, tree(ring, 2) + 2 * n * ring->beta);
+        return tt_smaller(around(ring, 2) + 2 * part * n * ring->beta, tree(ring, 2) + 2 * n * ring->beta);
     case TT_COLL_reduce:
     case TT_COLL_bcast:
         return around(ring, 1) + n * ring->beta;
@@ -149,6 +129,6 @@ double tt_vote_seconds(const struct tt_net *net)
     double time = 0;
 
     for (int k = 0; net && 1 << k < net->size && k < TT_MAX_BITS; k++)
-        time += net->overhead + most(net->shift[k].near.alpha, net->shift[k].far.alpha);
+        time += net->overhead + tt_larger(net->shift[k].near.alpha, net->shift[k].far.alpha);
     return time;
 }
