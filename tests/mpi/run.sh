@@ -638,7 +638,7 @@ bench_agrees()
 bench_ends()
 {
     [ -z "$oversubscribe" ] || return 0
-    timeout -k 20 -s INT 8 "$MPIEXEC" -n 2 "$BUILD/tutti" bench allreduce -m host -e 256M --time 200ms \
+    timeout --foreground -k 20 -s INT 8 "$MPIEXEC" -n 2 "$BUILD/tutti" bench allreduce -m host -e 256M --time 200ms \
         --json "$dir/ended.json" >"$output" 2>&1
     says " 8 B  chosen "
     says "ended before all was measured"
