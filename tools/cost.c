@@ -127,7 +127,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_child children[] = {{&tool_topo_argp, 0, NULL, 3}, {0}};
 static const struct argp argp = {options,
                                  parse,
-                                 "p2p\nCOLLECTIVE [ALGORITHM]",
+                                 "p2p\nCOLLECTIVE [ALGORITHM]\npipeline --stages P --microbatches M",
                                  "Work out what a message between two ranks takes, or a collective, by an algorithm or "
                                  "by all of them side by side: the "
                                  "formula, its terms and their sum. Nothing is run.\v"
@@ -135,7 +135,8 @@ static const struct argp argp = {options,
                                  "Examples:\n"
                                  "  tutti cost p2p --bytes 100MB --alpha 20us --bandwidth 25GB/s\n"
                                  "  tutti cost allreduce ring -n 8 --bytes 1GB --alpha 0 --bandwidth 50GB/s\n"
-                                 "  tutti cost allreduce -n 64 --bytes 64M --topo h100x8\n",
+                                 "  tutti cost allreduce -n 64 --bytes 64M --topo h100x8\n"
+                                 "  tutti cost pipeline --stages 4 --microbatches 8\n",
                                  children,
                                  NULL,
                                  NULL};
@@ -449,6 +450,8 @@ int tool_cost(int argc, char **argv)
         .bytes = 1 << 20, .alpha = -1, .bandwidth = -1, .reduce = -1, .copy = -1, .launch = -1, .overhead = -1};
     const struct argp_state state = {.name = argv[0]};
 
+    if (argc > 1 && strcmp(argv[1], "pipeline") == 0)
+        return tool_cost_pipeline(argc - 1, argv + 1);
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     settle(&state, &a);
     if (a.p2p)
