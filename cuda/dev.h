@@ -92,6 +92,9 @@ struct tt_dev {
     bool (*export)(struct tt_place *place, const void *at, size_t bytes, struct tt_name *name);
     const void *(*import)(struct tt_place *place, const struct tt_name *name);
     void (*release)(struct tt_place *place, const struct tt_name *name);
+    /* Host memory that bytes will often be copied to and from, and which must stay until the places are closed. NULL:
+     * that is nothing to copies of this memory. */
+    void (*pin)(struct tt_place *place, void *at, size_t bytes);
 };
 
 struct tt_place {

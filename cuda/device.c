@@ -17,6 +17,7 @@
 #include "cuda/movers.h"
 #include "cuda/nccl.h"
 #include "cuda/ops.h"
+#include "cuda/pins.h"
 #include "cuda/tables.h"
 
 enum { THREADS = 256, BLOCKS_PER_PROCESSOR = 8, BUFFERS = 8 };
@@ -35,6 +36,7 @@ struct device_place {
     bool stale;            /* that life is over; somebody may still hold the place, so it stays until the end */
     struct tt_pool scratch, pinned;
     struct tt_ipc ipc;
+    struct tt_pins pins;
     pthread_mutex_t lock; /* of what follows, all of it made when needed */
     CUstream streams[TT_MAX_QUEUES];
     enum code code;
@@ -442,6 +444,11 @@ static void release(struct tt_place *place, const struct tt_name *name)
     tt_ipc_release(&of(place)->ipc, name);
 }
 
+static void pin(struct tt_place *place, void *at, size_t bytes)
+{
+    tt_pin(&of(place)->pins, at, bytes);
+}
+
 static const struct tt_dev device_dev = {.name = "cuda",
                                          .enter = enter,
                                          .leave = leave,
@@ -457,7 +464,8 @@ static const struct tt_dev device_dev = {.name = "cuda",
                                          .settle = settle,
                                          .export = export,
                                          .import = import,
-                                         .release = release};
+                                         .release = release,
+                                         .pin = pin};
 
 /* ---- places come and go ---- */
 
@@ -481,6 +489,7 @@ static struct device_place *place_new(const struct tt_driver *d, CUcontext conte
     tt_pool_open(&p->scratch, make_scratch, free_scratch);
     tt_pool_open(&p->pinned, make_pinned, free_pinned);
     tt_ipc_open(&p->ipc, d);
+    tt_pins_open(&p->pins, d);
     p->tables = (struct tt_tables){.driver = d, .scratch = &p->scratch, .pinned = &p->pinned};
     pthread_mutex_init(&p->lock, NULL);
     places = p;
@@ -633,6 +642,7 @@ static void place_free(struct device_place *p)
         if (p->streams[q])
             d->cuStreamDestroy(p->streams[q]);
     tt_ipc_close(&p->ipc, gone);
+    tt_pins_close(&p->pins, gone);
     tt_tables_close(&p->tables);
     tt_pool_close(&p->scratch, gone);
     if (gone)

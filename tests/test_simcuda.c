@@ -1205,7 +1205,8 @@ static void guest_opens_in_turn(const struct pair *p)
     if (cuIpcOpenMemHandle_v2(&second, post.memory, 1) != CUDA_ERROR_ALREADY_MAPPED || cuIpcCloseMemHandle(first) ||
         cuIpcOpenMemHandle_v2(&second, post.memory, 1))
         _exit(3);
-    if (on_device(second) != 5 || cuMemcpyDtoD_v2(own, second, 100) || launch_sum(own, own, second, 8) || cuCtxSynchronize())
+    if (on_device(second) != 5 || cuMemcpyDtoD_v2(own, second, 100) || launch_sum(own, own, second, 8) ||
+        cuCtxSynchronize())
         _exit(4);
     c = counters();
     if (c.opens != 2 || c.closes != 1 || c.peer_bytes != 100 + 32)
