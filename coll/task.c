@@ -40,8 +40,7 @@ void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, 
     struct tt_binding *with = &t->bound.with;
 
     open_task(t, job, tt_plan_hold(plan));
-    with->comm = job->comm->wire_comm;
-    with->wire = job->comm->wire;
+    with->routes = &job->comm->routes;
     with->home = home;
     t->held = when == TT_HELD;
     if (!t->held)
