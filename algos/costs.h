@@ -189,8 +189,6 @@ double tt_bcast_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_direct_cost(const struct tt_shape *s, const struct tt_net *net);
 double tt_one_cost(const struct tt_net *net, int root, double n, int messages);
-bool tt_neighbours(const struct tt_net *net, int root, int ranks);           /* share its node: so many behind it */
-double tt_few_cost(const struct tt_net *net, int root, double n, int ranks); /* so many behind the root, and it */
 double tt_others_cost(const struct tt_net *net, double n, int messages);     /* everybody but one */
 double tt_everybody_cost(const struct tt_net *net, double n, int messages);
 double tt_few_at_once_cost(const struct tt_shape *s, const struct tt_net *net, double overhead);
