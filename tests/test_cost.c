@@ -42,12 +42,6 @@ static const struct known {
     {"allgatherv_doubling", 1.29, 3},
     {"gather_binomial", 1.18, 2},
     {"scatter_binomial", 1.21, 3},
-    {"alltoall_pairwise", 1.50, 4},
-    {"alltoallv_direct", 1.16, 1},
-    {"alltoallv_pairwise", 1.50, 4},
-    /* fewer bytes than ranks: which ranks of two nodes have one */
-    {"bcast_direct", 1.34, 5},
-    {"reduce_direct", 1.35, 6},
     /* of two levels: those that reduce, where ports are as busy as who adds up, and lanes get out of step */
     {"bcast_two_level", 1.17, 1},
     {"reduce_two_level", 1.21, 7},
