@@ -55,7 +55,7 @@ void tt_double_cost(struct tt_ready *t, const struct tt_shape *s, const struct t
     for (int have = 1; have < size; have *= 2) {
         const int k = tt_steps(tt_partner_bit(order, size, have));
 
-        tt_meet(t, net, &net->folded[which][k], tt_parts_sent(s, size, have), false);
+        tt_fold_step(t, net, &net->folded[which][k], tt_parts_sent(s, size, have), false);
     }
 }
 

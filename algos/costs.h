@@ -176,8 +176,8 @@ struct tt_sent {
 };
 
 /* Ranks meet, and add. Who has to wait waits. */
-void tt_meet(struct tt_ready *t, const struct tt_net *net, const struct tt_meetings *step, struct tt_sent sent,
-             bool add);
+void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_meetings *step, struct tt_sent sent,
+                  bool add);
 
 /* So many parts of a scope of so many. */
 struct tt_sent tt_parts_sent(const struct tt_shape *s, int size, int parts);

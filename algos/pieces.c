@@ -180,8 +180,8 @@ static double meeting_takes(const struct tt_net *net, const struct tt_meeting *m
     return n > 0 ? net->overhead + m->fare.alpha + flows + (add ? tt_adds(net, n) : 0) : 0;
 }
 
-void tt_meet(struct tt_ready *t, const struct tt_net *net, const struct tt_meetings *step, struct tt_sent sent,
-             bool add)
+void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_meetings *step, struct tt_sent sent,
+                  bool add)
 {
     const struct tt_ready before = *t;
 

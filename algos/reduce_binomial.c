@@ -53,7 +53,7 @@ double tt_reduce_binomial_cost(const struct tt_net *net, double n)
     struct tt_ready t = tt_first_ready(0);
 
     for (int k = 0; 1 << k <= tt_pow2_below(net->size); k++)
-        tt_meet(&t, net, &net->merge[k], (struct tt_sent){.n = n}, true);
+        tt_fold_step(&t, net, &net->merge[k], (struct tt_sent){.n = n}, true);
     return net->size == 1 ? tt_copies(net, n) : tt_all_ready(&t);
 }
 

@@ -45,7 +45,7 @@ void tt_halve_cost(struct tt_ready *t, const struct tt_shape *s, const struct tt
     for (int half = size / 2; half > 0; half /= 2) {
         const int k = tt_steps(tt_partner_bit(order, size, half));
 
-        tt_meet(t, net, &net->folded[which][k], tt_parts_sent(s, size, half), true);
+        tt_fold_step(t, net, &net->folded[which][k], tt_parts_sent(s, size, half), true);
     }
 }
 
