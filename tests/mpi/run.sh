@@ -206,6 +206,13 @@ run_nccl_life()
     life 4 shared-gpu
     unset TUTTI_SIM_NCCL_VERSION NCCL_MULTI_RANK_GPU_ENABLE
 }
+run_buckets()
+{
+    passes 3 "" buckets
+    export TUTTI_PROGRESS=thread
+    passes 2 "" buckets host
+    unset TUTTI_PROGRESS
+}
 run_reproducible()
 {
     passes 7 "" reproducible
@@ -666,7 +673,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings tune topology nocuda ends fortran errors check faults costs decisions nccl nccl_life reproducible user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings tune topology nocuda ends fortran errors check faults costs decisions nccl nccl_life reproducible buckets user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours bench collectives}; do
     "run_$name"
 done
