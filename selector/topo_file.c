@@ -35,7 +35,7 @@ struct text {
     struct group *groups;
     char place[16];
     int nlist, *list; /* the node of each rank, where place is a list */
-    struct speed speed[TT_NLEVELS];
+    struct speed speed[TT_NLEVELS], nccl;
     double reduce, copy, launch, overhead;
 };
 
@@ -239,7 +239,8 @@ static const struct field speeds_fields[] = {
      .inside = TT_LEVEL_##id == TT_LEVEL_HOST ? host_fields : own_fields},
     TT_LEVELS(L)
 #undef L
-        COST(reduce, read_rate),
+        {.key = "nccl", .read = read_speed, .at = offsetof(struct text, nccl), .optional = true, .inside = own_fields},
+    COST(reduce, read_rate),
     COST(copy, read_rate),
     COST(launch, read_time),
     COST(overhead, read_time),
@@ -454,6 +455,7 @@ static void state_speeds(struct tt_topo *t, const struct text *text)
     t->copy = text->copy;
     t->launch = text->launch;
     t->overhead = text->overhead;
+    t->nccl = (struct tt_speed){text->nccl.alpha, text->nccl.beta};
     t->measured = text->measured;
     strcpy(t->about, text->about);
 }
