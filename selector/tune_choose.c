@@ -38,16 +38,28 @@ const struct tt_candidate *tt_point_best(const struct tt_point *point)
 
 /* ---- choosing ---- */
 
-/* How a's time is to b's, over the visits that measured both; n: of visits. */
-static struct tt_figure ratio(const struct tt_point *point, const struct tt_candidate *a, const struct tt_candidate *b)
+/* How a's time is to b's in each visit that measured both; how many there are. */
+static int ratios_of(const struct tt_point *point, const struct tt_candidate *a, const struct tt_candidate *b,
+                     double ratios[TT_MOST_VISITS])
 {
-    double ratios[TT_MOST_VISITS];
     int n = 0;
 
     for (int v = 0; v < point->visits; v++)
         if (a->of[v].n > 0 && b->of[v].n > 0)
             ratios[n++] = a->of[v].seconds / b->of[v].seconds;
-    return tt_figure_of(ratios, n);
+    return n;
+}
+
+/* The notch of a median takes for noise that one is a little faster at times and much faster at others; but who is
+ * slower in hardly any visit, and faster in most, is faster. */
+static bool hardly_ever_slower(const double *ratios, int n, double middle)
+{
+    static const double as_fast = 1.02, faster = 0.95;
+    int slower = 0;
+
+    for (int i = 0; i < n; i++)
+        slower += ratios[i] > as_fast;
+    return 4 * slower <= n && middle < faster;
 }
 
 /* May it be chosen, native being there? Of few visits nothing is known but the noise within them. */
@@ -55,12 +67,17 @@ static bool keeps_promise(const struct tt_point *point, const struct tt_candidat
 {
     enum { FEW = 3 };
     const struct tt_candidate *native = tt_point_native(point);
+    double ratios[TT_MOST_VISITS];
     struct tt_figure to;
+    int n;
 
     if (!native || c == native)
         return true;
-    to = ratio(point, c, native);
-    return to.n < FEW ? tt_figure_below(&c->is, &native->is) : to.seconds + to.noise < 1;
+    n = ratios_of(point, c, native, ratios);
+    if (n < FEW)
+        return tt_figure_below(&c->is, &native->is);
+    to = tt_figure_of(ratios, n);
+    return to.seconds + to.noise < 1 || hardly_ever_slower(ratios, n, to.seconds);
 }
 
 static bool may_be(const struct tt_candidate *c, bool nccl)
@@ -83,9 +100,7 @@ const struct tt_candidate *tt_tune_choose(const struct tt_point *point, const st
     const struct tt_candidate *best = least_lost(point, nccl),
                               *same = before ? tt_point_find(point, before->alg, before->segment) : NULL;
 
-    if (!best)
-        return tt_point_native(point);
-    if (!keeps_promise(point, best))
+    if (!best || !keeps_promise(point, best))
         return tt_point_native(point);
     return same && may_be(same, nccl) && same->times <= nothing_lost * best->times && keeps_promise(point, same) ? same
                                                                                                                  : best;

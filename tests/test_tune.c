@@ -466,6 +466,34 @@ START_TEST(who_is_good_only_at_times_is_not_chosen)
 }
 END_TEST
 
+static struct tt_point visited(const double *ours, const double *native, int n)
+{
+    struct tt_point p = {.coll = TT_COLL_allreduce, .bytes = 1024, .n = 2, .visits = n, .whole = true};
+
+    p.of[0].alg = tt_alg_find(TT_COLL_allreduce, "native", 6);
+    p.of[1].alg = tt_alg_find(TT_COLL_allreduce, "ring", 4);
+    for (int v = 0; v < n; v++) {
+        p.of[0].of[v] = (struct tt_figure){native[v], 0, 5};
+        p.of[1].of[v] = (struct tt_figure){ours[v], 0, 5};
+    }
+    tt_point_sum_up(&p);
+    return p;
+}
+
+/* Never slower and often much faster is no noise; twice slower in five visits is. */
+START_TEST(visits_are_judged_each_by_itself)
+{
+    static const double as_good[] = {1, 1, 1, 1, 1}, better[] = {1, 1, 2, 4, 4}, unsure[] = {0.8, 0.9, 2, 4, 4},
+                        alike[] = {1.01, 1.01, 1.01, 0.99, 0.99};
+    const struct tt_point sure = visited(as_good, better, 5), torn = visited(as_good, unsure, 5),
+                          same = visited(as_good, alike, 5);
+
+    ck_assert_str_eq(tt_tune_choose(&sure, NULL, true)->alg->name, "ring");
+    ck_assert_str_eq(tt_tune_choose(&torn, NULL, true)->alg->name, "native");
+    ck_assert_str_eq(tt_tune_choose(&same, NULL, true)->alg->name, "native");
+}
+END_TEST
+
 /* ---- on GPUs ---- */
 
 /* native to about 1 KiB, doubling to about 16 KiB, NCCL */
@@ -794,6 +822,7 @@ int main(void)
     tcase_add_loop_test(rules, where_noise_hides_the_difference_it_is_native, 0, 2);
     tcase_add_test(rules, a_choice_stays_where_nothing_is_lost);
     tcase_add_test(rules, who_is_good_only_at_times_is_not_chosen);
+    tcase_add_test(rules, visits_are_judged_each_by_itself);
     tcase_add_test(rules, nccl_is_chosen_where_all_are_known_to_have_their_buffers_on_gpus);
     tcase_add_loop_test(rules, who_cannot_serve_is_no_candidate, 0, 3);
     tcase_add_test(rules, what_is_not_monotone_is_remarked);
