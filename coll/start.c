@@ -209,7 +209,7 @@ static void work_free(struct work *w)
 static void end(struct work *w)
 {
     w->ended = tt_task_end(&w->task);
-    tt_watch_leave(w->watched, w->ended);
+    tt_watch_leave(w->watched, w->ended, &w->task);
     tt_stub_complete(&w->stub);
 }
 
@@ -284,7 +284,7 @@ static int finish_without_request(struct work *w)
     int error;
 
     tt_wait(is_over, w);
-    tt_watch_leave(w->watched, tt_task_end(&w->task));
+    tt_watch_leave(w->watched, tt_task_end(&w->task), &w->task);
     error = tt_raise(w->call.comm, "out of host memory, or of requests");
     work_free(w);
     return error;
@@ -353,7 +353,7 @@ static int run_nonblocking(const struct tt_call *c, struct tt_event *event, MPI_
         return hand_over(c, event, request);
     w = work_new(c, comm);
     if (!w) {
-        tt_watch_leave(event, MPI_ERR_NO_MEM);
+        tt_watch_leave(event, MPI_ERR_NO_MEM, NULL);
         return tt_raise(c->comm, "out of host memory");
     }
     begun = tt_begin(&w->call, comm, TT_NONBLOCKING, &w->job, &w->task, &error);
@@ -366,7 +366,7 @@ static int run_nonblocking(const struct tt_call *c, struct tt_event *event, MPI_
         work_free(w);
         return hand_over(c, event, request);
     default:
-        tt_watch_leave(event, error);
+        tt_watch_leave(event, error, &w->task);
         return refuse(w, c, comm, error);
     }
 }
@@ -406,7 +406,7 @@ static int restart(struct tt_ticket *t)
         PMPI_Start(&request);
         go(w);
     } else {
-        tt_watch_leave(w->watched, error);
+        tt_watch_leave(w->watched, error, &w->task);
     }
     tt_inside--;
     w->call.comm = handler_of(t);
