@@ -192,6 +192,7 @@ static struct work *work_new(const struct tt_call *c, struct tt_comm *comm)
     w->nheld = 0;
     w->keeps_op = w->holds_runs = false;
     w->watched = NULL;
+    w->task.posted = false;
     w->check = NULL;
     return w;
 }
@@ -275,7 +276,7 @@ static bool poll_checked(struct tt_poll *p)
         return poll_work(p);
     }
     w->ended = TT_TASK_FAILED;
-    tt_watch_leave(w->watched, w->ended);
+    tt_watch_leave(w->watched, w->ended, &w->task);
     tt_stub_complete(&w->stub);
     return true;
 }
@@ -426,7 +427,7 @@ static int give_up(struct work *w, struct tt_event *event)
 
     comm->lost = comm->size > 1;
     work_free(w);
-    tt_watch_leave(event, MPI_ERR_NO_MEM);
+    tt_watch_leave(event, MPI_ERR_NO_MEM, NULL);
     return tt_raise(user, "out of host memory, or of requests");
 }
 
