@@ -28,10 +28,10 @@ static void pass(int (*start)(MPI_Request *, const struct tt_comm *, int, struct
         tt_wait_for(&request, MPI_STATUS_IGNORE);
 }
 
-/* Behind the tag of NCCL's notices. */
+/* The last of those that are free: other kinds of messages count from the first. */
 static int tag_of(const struct tt_comm *w)
 {
-    return tt_tag_beyond(w->slots) + 1;
+    return tt_tag_beyond(w->slots) + TT_TAGS_BEYOND - 1;
 }
 
 static int to(MPI_Request *request, const struct tt_comm *w, int peer, struct answer *a)
