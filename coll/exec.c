@@ -175,7 +175,8 @@ static void check_arrivals(struct tt_req *req, struct tt_batch *batch)
     for (int i = 0; i < batch->n && !req->failed; i++) {
         const struct tt_flight *f = &batch->flights[i];
 
-        if (f->incoming && f->arrived != f->bytes)
+        req->told = f->incoming && f->arrived != f->bytes;
+        if (req->told)
             fail(req,
                  "rank %d sent %zu bytes where %zu were due: it failed, or passed on that another did, or gave a "
                  "different count",
@@ -222,6 +223,7 @@ static bool carried_over(struct tt_req *req, struct tt_lane_state *l, const stru
 
     if (error == MPI_SUCCESS)
         return done;
+    req->told |= !req->failed;
     fail(req, "the MPI below failed to complete a message (error %d)", error);
     return ++l->errors > MAX_ERRORS;
 }
