@@ -171,6 +171,7 @@ static void post_message(struct tt_req *req, int lane, const struct tt_step *s)
 /* After a round's messages have ended: did every one bring what it should? (What a failed rank expects is less.) */
 static void check_arrivals(struct tt_req *req, struct tt_batch *batch)
 {
+    req->moved = true;
     for (int i = 0; i < batch->n && !req->failed; i++) {
         const struct tt_flight *f = &batch->flights[i];
 
