@@ -122,45 +122,66 @@ static char *waste(struct tt_req *req, size_t *room)
     return req->waste;
 }
 
-static void post_message(struct tt_req *req, int lane, const struct tt_step *s)
+/* Where a message that a failed rank is sent goes: nowhere that matters. */
+static void receive_in_vain(struct tt_req *req, int lane, struct tt_flight *f)
 {
-    struct tt_lane_state *l = &req->lanes[lane];
-    const struct tt_wire *wire = req->with.wire;
-    const int tag = tag_of(req, lane, s->message);
-    const size_t bytes = (size_t)s->n * req->plan->unit;
     size_t room;
-    char *bin;
-    int error;
+    char *bin = waste(req, &room);
 
-    if (s->verb == TT_SEND) {
-        error = wire->send(req->with.comm, s->peer, tag, req->failed ? NULL : address(req, s->a),
-                           req->failed ? 0 : bytes, &l->requests[l->inflight]);
-    } else if (req->failed) {
-        bin = waste(req, &room);
-        bin = bin ? bin + (size_t)(lane * req->plan->max_round + l->inflight) * room : NULL;
-        error = wire->recv(req->with.comm, s->peer, tag, bin, bytes < room ? bytes : room, &l->requests[l->inflight]);
-    } else {
-        error = wire->recv(req->with.comm, s->peer, tag, address(req, s->dst), bytes, &l->requests[l->inflight]);
-    }
-    if (error != MPI_SUCCESS) {
-        fail(req, "the MPI below refused a message %s rank %d (error %d)", s->verb == TT_SEND ? "to" : "from", s->peer,
-             error);
-        return;
-    }
-    l->flights[l->inflight++] = (struct tt_flight){.bytes = bytes, .peer = s->peer, .incoming = s->verb == TT_RECV};
+    f->buf = bin ? bin + (size_t)(lane * req->plan->max_round + req->lanes[lane].batch.n) * room : NULL;
+    f->bytes = f->bytes < room ? f->bytes : room;
 }
 
-/* After a round's messages have ended: did every one bring what it should? */
-static void check_arrivals(struct tt_req *req, struct tt_lane_state *l)
+static struct tt_flight flight_of(struct tt_req *req, int lane, const struct tt_step *s)
+{
+    const struct tt_routes *routes = req->with.routes;
+    struct tt_flight f = {.incoming = s->verb == TT_RECV,
+                          .peer = s->peer,
+                          .tag = tag_of(req, lane, s->message),
+                          .bytes = (size_t)s->n * req->plan->unit,
+                          .channel = routes->channels ? routes->channels[s->peer] : NULL};
+
+    if (!req->failed)
+        f.buf = address(req, f.incoming ? s->dst : s->a);
+    else if (f.incoming)
+        receive_in_vain(req, lane, &f);
+    else
+        f.bytes = 0;
+    return f;
+}
+
+static void post_message(struct tt_req *req, int lane, const struct tt_step *s)
+{
+    struct tt_batch *batch = &req->lanes[lane].batch;
+    struct tt_flight *f = &batch->flights[batch->n];
+    enum tt_distance distance;
+    int error;
+
+    *f = flight_of(req, lane, s);
+    distance = f->channel ? TT_NEAR : TT_FAR;
+    error = batch->routes->wire[distance]->post(batch, f);
+    if (error != MPI_SUCCESS) {
+        fail(req, "the MPI below refused a message %s rank %d (error %d)", f->incoming ? "from" : "to", s->peer, error);
+        return;
+    }
+    batch->n++;
+    batch->carried[distance]++;
+}
+
+/* After a round's messages have ended: did every one bring what it should? (What a failed rank expects is less.) */
+static void check_arrivals(struct tt_req *req, struct tt_batch *batch)
 {
     req->moved = true;
-    for (int i = 0; i < l->inflight; i++)
-        if (l->flights[i].incoming && req->with.wire->length(&l->statuses[i]) != l->flights[i].bytes)
+    for (int i = 0; i < batch->n && !req->failed; i++) {
+        const struct tt_flight *f = &batch->flights[i];
+
+        if (f->incoming && f->arrived != f->bytes)
             fail(req,
                  "rank %d sent %zu bytes where %zu were due: it failed, or passed on that another did, or gave a "
                  "different count",
-                 l->flights[i].peer, req->with.wire->length(&l->statuses[i]), l->flights[i].bytes);
-    l->inflight = 0;
+                 f->peer, f->arrived, f->bytes);
+    }
+    batch->n = 0;
 }
 
 /* ---- rounds ---- */
@@ -192,23 +213,32 @@ static void post_round(struct tt_req *req, int lane)
     l->next = to + 1;
 }
 
-static bool messages_over(struct tt_req *req, struct tt_lane_state *l)
+/* Messages that ended with an error are gone; the others are polled again. A wire that only ever says no has lost its
+ * ranks: then there is nothing to wait for. */
+static bool carried_over(struct tt_req *req, struct tt_lane_state *l, const struct tt_wire *wire)
 {
     bool done;
-    int error;
+    const int error = wire->poll(&l->batch, &done);
 
-    if (!l->inflight)
+    if (error == MPI_SUCCESS)
+        return done;
+    fail(req, "the MPI below failed to complete a message (error %d)", error);
+    return ++l->errors > MAX_ERRORS;
+}
+
+static bool messages_over(struct tt_req *req, struct tt_lane_state *l)
+{
+    struct tt_batch *batch = &l->batch;
+
+    if (!batch->n)
         return true;
-    error = req->with.wire->test(l->inflight, l->requests, l->statuses, &done);
-    if (error != MPI_SUCCESS) {
-        /* Messages that ended with an error are gone now; the others are tested again. An MPI that only ever says no
-         * has lost its ranks: then there is nothing to wait for. */
-        fail(req, "the MPI below failed to complete a message (error %d)", error);
-        done = ++l->errors > MAX_ERRORS;
-    }
-    if (done)
-        check_arrivals(req, l);
-    return done;
+    for (int d = 0; d < TT_DISTANCES; d++)
+        if (batch->carried[d] && carried_over(req, l, batch->routes->wire[d]))
+            batch->carried[d] = 0;
+    if (batch->carried[TT_NEAR] || batch->carried[TT_FAR])
+        return false;
+    check_arrivals(req, batch);
+    return true;
 }
 
 static bool device_over(struct tt_req *req, int lane)
@@ -239,7 +269,7 @@ static void lane_progress(struct tt_req *req, int lane)
             req->lanes_left--;
         } else {
             post_round(req, lane);
-            posted = l->inflight > 0;
+            posted = l->batch.n > 0;
         }
     }
 }
@@ -265,11 +295,11 @@ static int make_arrays(struct tt_req *req)
     if (!flights)
         return ENOMEM;
     req->arrays = flights;
-    for (size_t l = 0; l < lanes; l++) {
-        req->lanes[l].flights = flights + l * n;
-        req->lanes[l].statuses = statuses + l * n;
-        req->lanes[l].requests = requests + l * n;
-    }
+    for (size_t l = 0; l < lanes; l++)
+        req->lanes[l].batch = (struct tt_batch){.routes = req->with.routes,
+                                                .flights = flights + l * n,
+                                                .requests = requests + l * n,
+                                                .statuses = statuses + l * n};
     return 0;
 }
 
