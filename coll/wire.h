@@ -34,6 +34,10 @@ struct tt_flight {
     /* set by the wire */
     bool over;
     size_t arrived; /* what a receive that is over has brought */
+    /* a channel's own */
+    uint64_t context;
+    size_t moved; /* bytes, so far */
+    struct tt_flight *next;
 };
 
 /* The messages of one round of one lane. */
