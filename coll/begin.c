@@ -275,8 +275,8 @@ static const char *look(struct tt_job *job, struct tt_place **home, unsigned *st
     if (tt_config.sync && (settle(&job->send) || settle(&job->recv)))
         return tt_fault();
     *staged = tt_job_on_device(job, *home);
-    if (*staged && tt_mpi_takes_device_memory())
-        *staged = 0;
+    if (*staged && !job->comm->routes.channels && tt_mpi_takes_device_memory())
+        *staged = 0; /* a rank that shares memory with this one takes bytes from there */
     return NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "coll/exec.h"
 #include "coll/meet.h"
 #include "coll/nccl_comm.h"
+#include "coll/node.h"
 #include "coll/topology.h"
 
 enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
@@ -45,6 +46,7 @@ static void comm_free(struct tt_comm *c)
     tt_net_free(c->net);
     tt_topo_free(c->topo);
     tt_hints_free(c->hints);
+    free(c->routes.channels);
     free(c->turns);
     free(c);
 }
@@ -170,7 +172,7 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     if (!c)
         return NULL;
     c->wire_comm = MPI_COMM_NULL;
-    c->routes = (struct tt_routes){.comm = MPI_COMM_NULL, .wire = {[TT_FAR] = &tt_wire_p2p}};
+    c->routes = (struct tt_routes){.comm = MPI_COMM_NULL, .wire = {&tt_wire_node, &tt_wire_p2p}};
     c->slots = count_slots();
     c->turns = malloc(c->slots * sizeof *c->turns);
     atomic_init(&c->holders, 1);
@@ -261,6 +263,20 @@ static bool agree_on_id(MPI_Comm comm, struct tt_comm *c)
     return true;
 }
 
+/* All ranks have theirs, or nobody uses any. */
+static void find_channels(struct tt_comm *c)
+{
+    struct tt_channel **channels;
+    const bool found = tt_node_channels(c->wire_comm, c->size, &channels) == 0;
+
+    if (tt_all_have(c->wire_comm, found ? c : NULL)) {
+        c->routes.channels = channels;
+        c->routes.context = c->id;
+    } else {
+        free(channels);
+    }
+}
+
 /* What all ranks do together, even one that has no memory for the state: c is NULL there. Then nobody makes it ready,
  * lest that rank's next call begin by making what the others have: false, on all ranks. */
 static bool make_ready(MPI_Comm comm, struct tt_comm *c)
@@ -273,6 +289,8 @@ static bool make_ready(MPI_Comm comm, struct tt_comm *c)
     c->usable = c->wire_comm != MPI_COMM_NULL;
     if (c->usable && crosses_worlds(comm, c->size))
         c->usable = tt_comm_agree(c->wire_comm) == MPI_SUCCESS;
+    else if (c->usable && tt_node_is_used())
+        find_channels(c);
     return true;
 }
 

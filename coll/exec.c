@@ -5,7 +5,6 @@
 #include "coll/exec.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +24,6 @@ int tt_tag_beyond(unsigned slots)
 {
     return (int)slots * TT_MAX_LANES * TAG_MESSAGES;
 }
-
-int tt_polls_before_yield = 1000;
 
 void tt_req_fail(struct tt_req *req, const char *why)
 {
@@ -320,14 +317,4 @@ void tt_req_end(struct tt_req *req)
 {
     free(req->waste);
     free(req->arrays);
-}
-
-void tt_wait(bool (*done)(void *), void *what)
-{
-    for (int polls = 0;; polls++) {
-        if (polls >= tt_polls_before_yield)
-            sched_yield();
-        if (done(what))
-            return;
-    }
 }

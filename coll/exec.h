@@ -63,9 +63,4 @@ unsigned tt_slots_below(int tag);
 /* The first tag that no plan uses with so many slots. */
 int tt_tag_beyond(unsigned slots);
 
-/* Polls something that was not yet true until it is; after so many polls in vain yields the core before each. 0 where
- * ranks outnumber cores. */
-extern int tt_polls_before_yield;
-void tt_wait(bool (*done)(void *), void *what);
-
 #endif
