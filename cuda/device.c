@@ -304,10 +304,10 @@ static int launch(const struct device_place *p, CUfunction kernel, const char *n
 }
 
 static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
-                  int k, size_t n)
+                  int k, unsigned order, size_t n)
 {
     struct device_place *p = of(place);
-    struct tt_kernel_args args = {.dst = dst, .n = n, .k = k};
+    struct tt_kernel_args args = {.dst = dst, .n = n, .k = k, .order = order};
     CUfunction kernel;
     CUstream stream;
 

@@ -2,10 +2,9 @@
 /* The host's memory as a place. Everything is done when the call returns, so its queues are always empty; scratch is
  * pooled, because a large malloc is a fresh mapping whose every page faults again. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "cuda/inside.h"
-
+#include "cuda/stream.h"
 
 static void *make(size_t bytes)
 {
@@ -49,16 +48,16 @@ static int copy(struct tt_place *place, int queue, void *dst, const void *src, s
     (void)place;
     (void)queue;
     if (bytes > 0)
-        memcpy(dst, src, bytes);
+        tt_copy_host(dst, src, bytes);
     return 0;
 }
 
 static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
-                  int k, size_t n)
+                  int k, unsigned order, size_t n)
 {
     (void)place;
     (void)queue;
-    cell->host(dst, src, k, n);
+    cell->host(dst, src, k, order, n);
     return 0;
 }
 

@@ -10,13 +10,14 @@
 #include "cuda/runs.h"
 #include "cuda/types.def"
 
-/* The only parameter of every reduction: dst[i] = src[0][i] op ... op src[k-1][i] for i < n, 2 <= k <= 8. Each pointer
- * is aligned to its element's natural alignment; any grid of any size may be launched. */
+/* The only parameter of every reduction: dst[i] = src[0][i] op ... op src[k-1][i] for i < n, 2 <= k <= 8, in that order
+ * (cells.h). Each pointer is aligned to its element's natural alignment; any grid of any size may be launched. */
 struct tt_kernel_args {
     void *dst;
     const void *src[8];
     size_t n;
     int k;
+    unsigned order;
 };
 
 /* The ops that a family of types has code of its own for, each as X(op, ...). */

@@ -15,6 +15,8 @@ struct value {
 
 struct tree {
     uint32_t a, b;
+    bool wide;      /* its value has not been stored, so it has not been rounded if the accumulator is wider */
+    uint32_t plain; /* the same tree with everything stored */
     uint64_t ranks; /* whose parts are in it */
 };
 
@@ -29,6 +31,7 @@ struct forest {
 struct track {
     int at, end, stop;
     int pending;
+    int arriving; /* receives of them that have not arrived */
     uint64_t told, knows; /* ranks whose entry it knew of when the round began, and now */
 };
 
@@ -48,7 +51,7 @@ struct rank_state {
     int64_t extent[TT_NBUFS];
     struct value *memory[TT_NBUFS];
     int *partner;  /* of each step that is a message: the other side's step */
-    bool *posted;  /* of each step */
+    bool *posted;  /* of each step; a reduction that waits for receives, not at once */
     struct track tracks[TT_MAX_LANES];
 };
 
