@@ -337,9 +337,11 @@ static enum tt_begun begin_sound(struct tt_memo *memo, enum tt_flavour flavour, 
 
     if (!fault && memo->job.uneven)
         fault = uneven;
+    task->job = &memo->job;
     entry = decide_by_memo(memo, flavour, staged, !fault, &why);
     if (!entry)
         return refuse(task, error, TT_TASK_FAILED, why);
+    task->alg = entry->choice.alg;
     memo->delegated = entry->choice.alg->delegate == TT_TO_MPI;
     memo->delegated_under = entry->key.bar;
     if (memo->delegated)
@@ -416,8 +418,11 @@ static enum tt_begun begin(struct tt_memo *memo, const struct tt_call *c, struct
         return class == MPI_SUCCESS ? begin_sound(memo, flavour, keep, task, error)
                                     : begin_unsound(c, task, class, what, error);
     }
-    if (is_delegated(memo, flavour) && !tt_driver_present())
+    if (is_delegated(memo, flavour) && !tt_driver_present()) {
+        task->job = &memo->job;
+        task->alg = memo->entry->choice.alg;
         return TT_PASS;
+    }
     memo->job.call = c;
     memo->job.send.buf = (char *)c->send.buf;
     memo->job.recv.buf = c->recv.out;
@@ -430,6 +435,8 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
     struct tt_memo *memo = memo_of(c, comm);
     enum tt_begun begun;
 
+    task->job = NULL;
+    task->alg = NULL;
     if (comm->lost)
         return refuse(task, error, TT_TASK_FAILED, "this rank failed before it could take part in an earlier call on "
                                                    "this communicator, so it is behind the others for good");

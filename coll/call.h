@@ -29,6 +29,7 @@ struct tt_call {
     MPI_Op op;
     int root;
     MPI_Comm comm;
+    const void *caller; /* where it returns to */
 };
 
 /* PMPI_Allreduce and PMPI_Iallreduce, from a call. */

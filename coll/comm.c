@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "coll/aware.h"
 #include "coll/config.h"
@@ -148,6 +149,18 @@ static bool has_threads(void)
     return level == MPI_THREAD_MULTIPLE;
 }
 
+/* A number that nobody else comes to, nor this process twice; never 0. */
+static uint64_t new_id(void)
+{
+    static atomic_uint made;
+    uint64_t id;
+
+    if (getentropy(&id, sizeof id))
+        id = ((uint64_t)gethostid() << 32 ^ (uint64_t)getpid()) * UINT64_C(0x9e3779b97f4a7c15) +
+             atomic_fetch_add(&made, 1);
+    return id >> 1 | 1;
+}
+
 /* What a rank can do by itself. NULL: out of memory. */
 static struct tt_comm *comm_new(MPI_Comm comm)
 {
@@ -170,6 +183,7 @@ static struct tt_comm *comm_new(MPI_Comm comm)
         PMPI_Comm_remote_size(comm, &c->peers);
     c->stage = inter || c->size == 1 ? TT_LOCATED : TT_KNOWN;
     c->usable = !inter && c->size == 1;
+    c->id = c->usable ? new_id() : 0;
     c->known.threads = has_threads();
     if (!c->turns) {
         comm_free(c);
@@ -235,11 +249,23 @@ static void adopt(struct tt_comm *c, struct tt_topo *topo, bool located)
     c->staged = staged;
 }
 
+/* Have all ranks a state? Then it gets rank 0's number. */
+static bool agree_on_id(MPI_Comm comm, struct tt_comm *c)
+{
+    const uint64_t mine[] = {c != NULL, c && c->rank == 0 ? new_id() : UINT64_MAX};
+    uint64_t all[] = {0, 0};
+
+    if (PMPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_MIN, comm) != MPI_SUCCESS || !all[0])
+        return false;
+    c->id = all[1];
+    return true;
+}
+
 /* What all ranks do together, even one that has no memory for the state: c is NULL there. Then nobody makes it ready,
  * lest that rank's next call begin by making what the others have: false, on all ranks. */
 static bool make_ready(MPI_Comm comm, struct tt_comm *c)
 {
-    if (!tt_all_have(comm, c))
+    if (!agree_on_id(comm, c))
         return false;
     tt_comm_forget(c);
     c->stage = TT_READY;

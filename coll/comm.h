@@ -43,6 +43,8 @@ struct tt_comm {
     bool lost;          /* this rank stayed away from a call that the others are in */
     bool freed;         /* by the user: the handle means nothing any more */
     atomic_int holders; /* the user's communicator, and all that is under way on it */
+    uint64_t id;        /* the same on all its ranks, and no other communicator's; 0: not agreed on yet */
+    uint64_t calls;     /* collectives that were watched (watch.h) */
     unsigned sequence;  /* of calls carried out by plans */
     unsigned slots;     /* how many of these the tags tell apart; call i has slot i modulo slots, */
     unsigned *turns;    /* and its turn is when its slot's entry is i: when the one before it with that slot is over */

@@ -153,6 +153,7 @@ static void post_message(struct tt_req *req, int lane, const struct tt_step *s)
 /* After a round's messages have ended: did every one bring what it should? */
 static void check_arrivals(struct tt_req *req, struct tt_lane_state *l)
 {
+    req->moved = true;
     for (int i = 0; i < l->inflight; i++)
         if (l->flights[i].incoming && req->with.wire->length(&l->statuses[i]) != l->flights[i].bytes)
             fail(req,

@@ -45,6 +45,7 @@ struct tt_req {
     void *arrays; /* one block for the lanes' arrays */
     void *waste;  /* where a failed rank receives */
     bool failed;
+    bool moved; /* a message of another rank's has come */
     char why[512];
 };
 

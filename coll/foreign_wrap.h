@@ -6,6 +6,7 @@
 
 #include "coll/each.h"
 #include "coll/foreign.h"
+#include "coll/watch.h"
 
 #define TT_KIND_INT(x) int x, , x,
 #define TT_KIND_INTS(x) const int *x, , x,
@@ -50,6 +51,8 @@
 #define TT_WRAP_FOREIGN(Name, C, who, made, ...)                                                                       \
     __attribute__((visibility("default"))) int MPI_##Name##C(TT_EACH(TT_PARAM, TT_COMMA, __VA_ARGS__))                 \
     {                                                                                                                  \
+        struct tt_spot room, *spot =                                                                                   \
+            tt_watch_spot(&room, #Name, MPI_COMM_NULL, TT_NOBODY, TT_NOBODY, __builtin_return_address(0));             \
         int error;                                                                                                     \
                                                                                                                        \
         TT_MEET_##who;                                                                                                 \
@@ -57,6 +60,7 @@
         if (error == MPI_SUCCESS) {                                                                                    \
             TT_THEN_##made;                                                                                            \
         }                                                                                                              \
+        tt_unwatch_spot(spot);                                                                                         \
         return error;                                                                                                  \
     }
 

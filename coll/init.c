@@ -22,6 +22,7 @@
 #include "coll/request.h"
 #include "coll/topology.h"
 #include "coll/types.h"
+#include "coll/watch.h"
 #include "cuda/dev.h"
 
 static bool on;
@@ -130,7 +131,7 @@ static void start_thread(int provided)
 static int start(int provided)
 {
     struct tt_comm *world;
-    int rank, size;
+    int rank, size, error;
 
     tt_is_on();
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -154,7 +155,10 @@ static int start(int provided)
     start_thread(provided);
     tt_hook_install();
     tt_meet_open();
-    return tt_comm_of(MPI_COMM_WORLD, TT_READY, &world);
+    error = tt_comm_of(MPI_COMM_WORLD, TT_READY, &world);
+    if (error == MPI_SUCCESS)
+        tt_watch_open();
+    return error;
 }
 
 __attribute__((visibility("default"))) int MPI_Init(int *argc, char ***argv)
@@ -186,7 +190,9 @@ __attribute__((visibility("default"))) int MPI_Finalize(void)
     tt_progress_thread_stop(); /* first: what that thread polls is in no count */
     if (!tt_progress_to_end())
         tt_log(TT_WARN, "MPI_Finalize was called before all that was begun was over");
+    tt_watch_close();
     error = PMPI_Finalize();
+    tt_watch_end();
     tt_nccl_close();
     tt_places_close();
     tt_topology_close();

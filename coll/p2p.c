@@ -10,6 +10,7 @@
 #include "coll/error.h"
 #include "coll/init.h"
 #include "coll/request.h"
+#include "coll/watch.h"
 
 /* ---- the MPI below ---- */
 
@@ -124,13 +125,11 @@ static int call_staged(struct tt_cargo *g, MPI_Status *status)
     return error;
 }
 
-int tt_p2p_call(const struct tt_p2p *c, MPI_Status *status)
+static int call(const struct tt_p2p *c, MPI_Status *status)
 {
     struct tt_cargo g;
     int error;
 
-    if (tt_inside || !tt_is_on())
-        return tt_p2p_native_call(c, status);
     switch (tt_cargo_load(&g, c, TT_FORM_CALL, &error)) {
     case TT_CARGO_REFUSED:
         return error;
@@ -139,4 +138,19 @@ int tt_p2p_call(const struct tt_p2p *c, MPI_Status *status)
     default:
         return call_straight(c, status);
     }
+}
+
+int tt_p2p_call(const struct tt_p2p *c, MPI_Status *status)
+{
+    const struct tt_p2p_row *row = &tt_p2p_rows[c->id];
+    const struct tt_p2p_end *end = row->traits & TT_RECEIVES ? &c->recv : &c->send;
+    struct tt_spot room, *spot;
+    int error;
+
+    if (tt_inside || !tt_is_on())
+        return tt_p2p_native_call(c, status);
+    spot = tt_watch_spot(&room, row->name, c->comm, end->peer, end->tag, c->caller);
+    error = call(c, status);
+    tt_unwatch_spot(spot);
+    return error;
 }

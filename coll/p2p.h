@@ -38,6 +38,7 @@ struct tt_p2p {
     struct tt_p2p_end send, recv;
     MPI_Message *message;
     MPI_Comm comm;
+    const void *caller; /* where it returns to */
 };
 
 /* ---- the rows ---- */

@@ -4,6 +4,7 @@
 #include "coll/error.h"
 #include "coll/exec.h"
 #include "coll/request.h"
+#include "coll/watch.h"
 
 #define TT_PUBLIC __attribute__((visibility("default")))
 
@@ -44,14 +45,16 @@ static void progress(void)
 
 TT_PUBLIC int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
-    return passes_through() ? PMPI_Probe(source, tag, comm, status)
-                            : wait_for((struct probe){source, tag, comm, .status = status});
+    TT_WATCHED_WITH("Probe", comm, source, tag,
+                    passes_through() ? PMPI_Probe(source, tag, comm, status)
+                                     : wait_for((struct probe){source, tag, comm, .status = status}));
 }
 
 TT_PUBLIC int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
-    return passes_through() ? PMPI_Mprobe(source, tag, comm, message, status)
-                            : wait_for((struct probe){source, tag, comm, .message = message, .status = status});
+    TT_WATCHED_WITH("Mprobe", comm, source, tag,
+                    passes_through() ? PMPI_Mprobe(source, tag, comm, message, status)
+                                     : wait_for((struct probe){source, tag, comm, .message = message, .status = status}));
 }
 
 TT_PUBLIC int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)

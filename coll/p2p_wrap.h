@@ -9,7 +9,9 @@
 
 #define TT_UNPACK(...) __VA_ARGS__
 #define TT_PUBLIC __attribute__((visibility("default")))
-#define TT_ASKED(row, is_wide, fill) (&(const struct tt_p2p){.id = TT_P2P_##row, .wide = is_wide, TT_UNPACK fill})
+#define TT_ASKED(row, is_wide, fill)                                                                                   \
+    (&(const struct tt_p2p){                                                                                           \
+        .id = TT_P2P_##row, .wide = is_wide, TT_UNPACK fill, .caller = __builtin_return_address(0)})
 
 #define TT_MAKE_CALL(id, Name, C, is_wide, params, fill, args)                                                         \
     static int call_##id(const struct tt_p2p *c, MPI_Status *status)                                                   \

@@ -10,6 +10,7 @@
 #include "coll/init.h"
 #include "coll/meet.h"
 #include "coll/request.h"
+#include "coll/watch.h"
 
 /* ---- the MPI below ---- */
 
@@ -60,30 +61,42 @@ int tt_init_native(const struct tt_call *c, MPI_Info info, MPI_Request *request)
 
 /* ---- Tutti ---- */
 
-static bool is_over(void *task)
+struct waiting {
+    struct tt_task *task;
+    struct tt_event *event;
+};
+
+static bool is_over(void *what)
 {
+    struct waiting *w = what;
+    bool over;
+
     tt_progress();
-    return tt_task_poll(task);
+    over = tt_task_poll(w->task);
+    tt_watch_poll(w->event, w->task);
+    return over;
 }
 
 /* The user's error handler may not come back: nothing of ours is held when it is called. */
-static int finish(struct tt_task *task, const struct tt_call *c, struct tt_comm *comm)
+static int finish(struct tt_task *task, const struct tt_call *c, struct tt_comm *comm, struct tt_event *event)
 {
     const bool entered = tt_task_enter(task);
     int error;
 
     if (!tt_task_poll(task))
-        tt_wait(is_over, task);
+        tt_wait(is_over, &(struct waiting){task, event});
     tt_task_leave(task, entered);
     error = tt_task_end(task);
     tt_job_end(task->job);
+    tt_watch_leave(event, error);
     return error == TT_TASK_FAILED ? tt_call_fail(c, comm, task->why) : error;
 }
 
-static int run(const struct tt_call *c)
+static int run(const struct tt_call *c, struct tt_event *event)
 {
     struct tt_comm *comm;
     struct tt_task task;
+    enum tt_begun begun;
     int error;
 
     if (c->comm == MPI_COMM_NULL)
@@ -98,25 +111,31 @@ static int run(const struct tt_call *c)
     }
     if (comm->inter && !tt_hook_exists)
         tt_meet(c->comm);
-    switch (tt_begin(c, comm, TT_BLOCKING, NULL, &task, &error)) {
+    begun = tt_begin(c, comm, TT_BLOCKING, NULL, &task, &error);
+    tt_watch_begin(event, &task);
+    switch (begun) {
     case TT_BEGUN:
-        return finish(&task, c, comm);
+        return finish(&task, c, comm, event);
     case TT_PASS:
         return tt_call_native(c);
     default:
+        tt_watch_leave(event, error);
         return tt_refuse(c, comm, error, task.why);
     }
 }
 
 int tt_run(const struct tt_call *c)
 {
+    struct tt_event room, *event;
     int error;
 
     if (tt_inside || !tt_is_on())
         return tt_call_native(c);
     tt_progress();
     tt_inside++;
-    error = run(c);
+    event = tt_watch_enter(&room, c, TT_BLOCKING);
+    error = run(c, event);
+    tt_watch_leave(event, error);
     tt_inside--;
     return error;
 }

@@ -13,6 +13,7 @@
 #include "coll/init.h"
 #include "coll/op.h"
 #include "coll/request.h"
+#include "coll/watch.h"
 
 struct work {
     struct tt_ticket ticket; /* first: the ticket is the work */
@@ -22,6 +23,8 @@ struct work {
     struct tt_job job;
     struct tt_task task;
     struct tt_comm *comm; /* held */
+    struct tt_event event; /* if anybody watches: */
+    struct tt_event *watched; /* this is it, or NULL */
     int ended;            /* what tt_task_end returned */
     void *arrays;         /* persistent: copies of those that the call points to */
     MPI_Datatype *held;   /* persistent: handles of our own, to free */
@@ -184,6 +187,7 @@ static struct work *work_new(const struct tt_call *c, struct tt_comm *comm)
     w->held = NULL;
     w->nheld = 0;
     w->keeps_op = w->holds_runs = false;
+    w->watched = NULL;
     return w;
 }
 
@@ -205,6 +209,7 @@ static void work_free(struct work *w)
 static void end(struct work *w)
 {
     w->ended = tt_task_end(&w->task);
+    tt_watch_leave(w->watched, w->ended);
     tt_stub_complete(&w->stub);
 }
 
@@ -215,6 +220,7 @@ static bool poll_work(struct tt_poll *p)
     const bool done = tt_task_poll(&w->task);
 
     tt_task_leave(&w->task, entered);
+    tt_watch_poll(w->watched, &w->task);
     if (done)
         end(w);
     return done;
@@ -278,7 +284,7 @@ static int finish_without_request(struct work *w)
     int error;
 
     tt_wait(is_over, w);
-    tt_task_end(&w->task);
+    tt_watch_leave(w->watched, tt_task_end(&w->task));
     error = tt_raise(w->call.comm, "out of host memory, or of requests");
     work_free(w);
     return error;
@@ -317,37 +323,65 @@ static int refuse(struct work *w, const struct tt_call *c, struct tt_comm *comm,
     return tt_refuse(c, comm, error, why);
 }
 
-static int run_nonblocking(const struct tt_call *c, MPI_Request *request)
+/* The MPI below has it as it stands. */
+static int hand_over(const struct tt_call *c, struct tt_event *event, MPI_Request *request)
+{
+    const int error = tt_start_native(c, request);
+
+    tt_watch_hand_over(event, error);
+    return error;
+}
+
+/* What is watched goes on in the work. */
+static void take_event(struct work *w, const struct tt_event *event)
+{
+    if (!event)
+        return;
+    w->event = *event;
+    w->event.call = &w->call;
+    w->watched = &w->event;
+}
+
+static int run_nonblocking(const struct tt_call *c, struct tt_event *event, MPI_Request *request)
 {
     struct tt_comm *comm;
     struct work *w;
+    enum tt_begun begun;
     int error;
 
     if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, TT_KNOWN, &comm) != MPI_SUCCESS)
-        return tt_start_native(c, request);
+        return hand_over(c, event, request);
     w = work_new(c, comm);
-    if (!w)
+    if (!w) {
+        tt_watch_leave(event, MPI_ERR_NO_MEM);
         return tt_raise(c->comm, "out of host memory");
-    switch (tt_begin(&w->call, comm, TT_NONBLOCKING, &w->job, &w->task, &error)) {
+    }
+    begun = tt_begin(&w->call, comm, TT_NONBLOCKING, &w->job, &w->task, &error);
+    tt_watch_begin(event, &w->task);
+    switch (begun) {
     case TT_BEGUN:
+        take_event(w, event);
         return start_work(w, request);
     case TT_PASS:
         work_free(w);
-        return tt_start_native(c, request);
+        return hand_over(c, event, request);
     default:
+        tt_watch_leave(event, error);
         return refuse(w, c, comm, error);
     }
 }
 
 int tt_run_nonblocking(const struct tt_call *c, MPI_Request *request)
 {
+    struct tt_event room, *event;
     int error;
 
     if (tt_inside || !tt_is_on())
         return tt_start_native(c, request);
     tt_progress();
     tt_inside++;
-    error = run_nonblocking(c, request);
+    event = tt_watch_enter(&room, c, TT_NONBLOCKING);
+    error = run_nonblocking(c, event, request);
     tt_inside--;
     return error;
 }
@@ -365,10 +399,14 @@ static int restart(struct tt_ticket *t)
     tt_inside++;
     tt_job_end(&w->job);
     w->task.why[0] = '\0';
+    w->watched = tt_watch_enter(&w->event, &w->call, TT_PERSISTENT);
     begun = w->comm->freed ? TT_REFUSED : tt_begin(&w->call, w->comm, TT_PERSISTENT, &w->job, &w->task, &error);
+    tt_watch_begin(w->watched, &w->task);
     if (begun == TT_BEGUN) {
         PMPI_Start(&request);
         go(w);
+    } else {
+        tt_watch_leave(w->watched, error);
     }
     tt_inside--;
     w->call.comm = handler_of(t);

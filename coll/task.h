@@ -12,6 +12,7 @@ enum tt_nccl_stage { TT_NCCL_TAKING, TT_NCCL_RUNNING };
 
 struct tt_task {
     struct tt_job *job;
+    const struct tt_alg *alg; /* whose plan, NCCL's or the MPI's below; tt_begin sets it, NULL if it was refused */
     struct tt_plan *plan; /* held until the end; NULL: NCCL or the MPI below does the work */
     struct tt_nccl_call by_nccl; /* if it has a job: NCCL does */
     enum tt_nccl_stage stage;
@@ -45,6 +46,12 @@ void tt_task_leave(struct tt_task *t, bool entered);
 
 /* Moves on what can move; true when all is done. Never blocks. */
 bool tt_task_poll(struct tt_task *t);
+
+/* Has anything come of what others have sent? Not told of what NCCL or the MPI below do. */
+static inline bool tt_task_has_moved(const struct tt_task *t)
+{
+    return t->posted && t->req.moved;
+}
 
 /* Delivers the results and gives back all that was held, but the job. Returns MPI_SUCCESS; or the error of the MPI
  * below, which its handler has seen; or TT_TASK_FAILED, and t->why is for the handler. */

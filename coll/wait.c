@@ -7,6 +7,7 @@
 #include "coll/error.h"
 #include "coll/exec.h"
 #include "coll/request.h"
+#include "coll/watch.h"
 
 #define TT_PUBLIC __attribute__((visibility("default")))
 
@@ -19,7 +20,7 @@ static bool passes_through(void)
 
 TT_PUBLIC int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-    return passes_through() ? PMPI_Wait(request, status) : tt_wait_for(request, status);
+    TT_WATCHED("Wait", passes_through() ? PMPI_Wait(request, status) : tt_wait_for(request, status));
 }
 
 TT_PUBLIC int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
@@ -230,24 +231,24 @@ TT_PUBLIC int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[])
 {
     struct wait w = {0};
 
-    return passes_through() || n <= 0 ? PMPI_Waitall(n, requests, statuses)
-                                      : many_ask(&w, n, requests, statuses, all_done, true);
+    TT_WATCHED("Waitall", passes_through() || n <= 0 ? PMPI_Waitall(n, requests, statuses)
+                                                     : many_ask(&w, n, requests, statuses, all_done, true));
 }
 
 TT_PUBLIC int MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status *status)
 {
     struct wait w = {.index = index, .status = status};
 
-    return passes_through() || n <= 0 ? PMPI_Waitany(n, requests, index, status)
-                                      : many_ask(&w, n, requests, MPI_STATUSES_IGNORE, any_done, true);
+    TT_WATCHED("Waitany", passes_through() || n <= 0 ? PMPI_Waitany(n, requests, index, status)
+                                                     : many_ask(&w, n, requests, MPI_STATUSES_IGNORE, any_done, true));
 }
 
 TT_PUBLIC int MPI_Waitsome(int n, MPI_Request requests[], int *k, int which[], MPI_Status statuses[])
 {
     struct wait w = {.index = k, .which = which};
 
-    return passes_through() || n <= 0 ? PMPI_Waitsome(n, requests, k, which, statuses)
-                                      : many_ask(&w, n, requests, statuses, some_done, true);
+    TT_WATCHED("Waitsome", passes_through() || n <= 0 ? PMPI_Waitsome(n, requests, k, which, statuses)
+                                                      : many_ask(&w, n, requests, statuses, some_done, true));
 }
 
 TT_PUBLIC int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[])

@@ -8,7 +8,9 @@
 
 #define TT_UNPACK(...) __VA_ARGS__
 #define TT_PUBLIC __attribute__((visibility("default")))
-#define TT_CALL(id, is_wide, fill) (&(const struct tt_call){.coll = TT_COLL_##id, .wide = is_wide, TT_UNPACK fill})
+#define TT_CALL(id, is_wide, fill)                                                                                     \
+    (&(const struct tt_call){                                                                                          \
+        .coll = TT_COLL_##id, .wide = is_wide, TT_UNPACK fill, .caller = __builtin_return_address(0)})
 
 #define TT_WRAP(id, Name, C, is_wide, params, fill, args)                                                              \
     static int call_##id(const struct tt_call *c)                                                                      \

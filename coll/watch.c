@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Listeners, and telling them. */
+#include "coll/watch.h"
+
+static const struct tt_listener *const all[] = {
+#define TT_LISTENER(id) &tt_listen_##id,
+#include "coll/watch.def"
+#undef TT_LISTENER
+};
+
+int tt_listening;
+static const struct tt_listener *listening[TT_NLISTENERS];
+
+/* In MPI_Init and MPI_Finalize, when no other thread calls. */
+void tt_watch_open(void)
+{
+    int n = 0;
+
+    for (int i = 0; i < TT_NLISTENERS; i++)
+        if (all[i]->open())
+            listening[n++] = all[i];
+    tt_listening = n;
+}
+
+#define TELL(what, ...)                                                                                                \
+    do {                                                                                                               \
+        for (int i = 0; i < tt_listening; i++)                                                                         \
+            if (listening[i]->what)                                                                                    \
+                listening[i]->what(__VA_ARGS__);                                                                       \
+    } while (0)
+
+void tt_watch_close(void)
+{
+    TELL(close);
+}
+
+void tt_watch_end(void)
+{
+    TELL(end);
+    tt_listening = 0;
+}
+
+/* ---- collectives ---- */
+
+struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enum tt_flavour flavour)
+{
+    *e = (struct tt_event){.call = c, .flavour = flavour, .entered = tt_ticks()};
+    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, TT_KNOWN, &e->comm) != MPI_SUCCESS)
+        e->comm = NULL;
+    else
+        e->number = e->comm->calls++;
+    TELL(enter, e);
+    return e;
+}
+
+void tt_event_begin(struct tt_event *e, const struct tt_task *task)
+{
+    e->begun = tt_ticks();
+    e->alg = task->alg;
+    e->job = task->job;
+    TELL(begin, e);
+    e->job = NULL;
+}
+
+void tt_event_move(struct tt_event *e)
+{
+    e->moved = tt_ticks();
+    TELL(move, e);
+}
+
+void tt_event_leave(struct tt_event *e, int error)
+{
+    e->left = tt_ticks();
+    e->error = error;
+    TELL(leave, e);
+}
+
+/* ---- other calls ---- */
+
+void tt_spot_enter(struct tt_spot *s)
+{
+    s->entered = tt_ticks();
+    TELL(enter_spot, s);
+}
+
+void tt_spot_leave(const struct tt_spot *s)
+{
+    TELL(leave_spot, s);
+}

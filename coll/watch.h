@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Listening to what a rank calls: one place from which the recorder and all others who want to know are told when a
+ * collective is entered, begins, moves and is left, and in which other calls of MPI the rank may be waiting. Who
+ * listens is settled in MPI_Init; where nobody does, a call pays one branch that is never taken. */
+#ifndef TT_WATCH_H
+#define TT_WATCH_H
+
+#include "coll/begin.h"
+#include "coll/error.h"
+#include "coll/ticks.h"
+
+enum tt_listener_id {
+#define TT_LISTENER(id) TT_LISTENER_##id,
+#include "coll/watch.def"
+#undef TT_LISTENER
+    TT_NLISTENERS
+};
+
+/* A collective under way on this rank: of a blocking call it lies on the stack, so that nobody may keep its address
+ * beyond `leave`; a user's error handler may also never come back, then `leave` has been told before. */
+struct tt_event {
+    const struct tt_call *call;
+    enum tt_flavour flavour;
+    struct tt_comm *comm;     /* NULL: not known */
+    uint64_t number;          /* of the collectives on comm, from 0 up: the same on all ranks that meet in this one */
+    uint64_t entered;         /* tt_ticks(): by the program; */
+    uint64_t begun;           /* after what precedes the first message: making communicators, plans, agreement; */
+    uint64_t moved;           /* when something of another rank's had come, noticed only by those who had to wait; */
+    uint64_t left;            /* and when it was over here. 0: not yet */
+    const struct tt_alg *alg; /* from `begin` on. NULL: it was refused */
+    const struct tt_job *job; /* in `begin`: how many bytes, and where; its blocks may be gone. NULL: it was refused */
+    bool handed;              /* a nonblocking one that the MPI below has: nobody hears of its end */
+    int error;                /* in `leave` */
+    void *of[TT_NLISTENERS];  /* each listener's own */
+};
+
+/* Another call of MPI in which a rank may wait. */
+struct tt_spot {
+    const char *name; /* "Recv", as in MPI_Recv */
+    MPI_Comm comm;    /* or MPI_COMM_NULL */
+    int peer, tag;    /* or TT_NOBODY */
+    const void *caller;
+    uint64_t entered; /* tt_ticks() */
+};
+enum { TT_NOBODY = -32000 };
+
+/* NULL for what is of no interest. */
+struct tt_listener {
+    bool (*open)(void);  /* in MPI_Init, on all ranks: does it want to listen? */
+    void (*close)(void); /* in MPI_Finalize, on all ranks, while MPI still works */
+    void (*end)(void);   /* after it */
+    void (*enter)(struct tt_event *e);
+    void (*begin)(struct tt_event *e);
+    void (*move)(struct tt_event *e);
+    void (*leave)(struct tt_event *e);
+    void (*enter_spot)(const struct tt_spot *s);
+    void (*leave_spot)(const struct tt_spot *s);
+};
+#define TT_LISTENER(id) extern const struct tt_listener tt_listen_##id;
+#include "coll/watch.def"
+#undef TT_LISTENER
+
+/* How many listen. */
+extern int tt_listening;
+
+void tt_watch_open(void);
+void tt_watch_close(void);
+void tt_watch_end(void);
+
+/* ---- for those who carry calls out ---- */
+
+struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enum tt_flavour flavour);
+void tt_event_begin(struct tt_event *e, const struct tt_task *task);
+void tt_event_move(struct tt_event *e);
+void tt_event_leave(struct tt_event *e, int error);
+
+/* e, or NULL where nobody listens; the others take NULL. */
+static inline struct tt_event *tt_watch_enter(struct tt_event *e, const struct tt_call *c, enum tt_flavour flavour)
+{
+    return __builtin_expect(tt_listening, 0) ? tt_event_enter(e, c, flavour) : NULL;
+}
+
+/* After tt_begin. */
+static inline void tt_watch_begin(struct tt_event *e, const struct tt_task *task)
+{
+    if (e)
+        tt_event_begin(e, task);
+}
+
+/* After a poll in vain. */
+static inline void tt_watch_poll(struct tt_event *e, const struct tt_task *task)
+{
+    if (e && !e->moved && tt_task_has_moved(task))
+        tt_event_move(e);
+}
+
+/* Told once: what comes later is not heard. */
+static inline void tt_watch_leave(struct tt_event *e, int error)
+{
+    if (e && !e->left)
+        tt_event_leave(e, error);
+}
+
+/* The MPI below has a nonblocking call as it stands. */
+static inline void tt_watch_hand_over(struct tt_event *e, int error)
+{
+    if (e)
+        e->handed = true;
+    tt_watch_leave(e, error);
+}
+
+void tt_spot_enter(struct tt_spot *s);
+void tt_spot_leave(const struct tt_spot *s);
+
+/* Around a call of the program's, not of Tutti's own. Returns s, or NULL where nobody listens, which unwatch takes. */
+static inline struct tt_spot *tt_watch_spot(struct tt_spot *s, const char *name, MPI_Comm comm, int peer, int tag,
+                                            const void *caller)
+{
+    if (__builtin_expect(!tt_listening, 1) || tt_inside)
+        return NULL;
+    *s = (struct tt_spot){name, comm, peer, tag, caller, 0};
+    tt_spot_enter(s);
+    return s;
+}
+
+static inline void tt_unwatch_spot(const struct tt_spot *s)
+{
+    if (s)
+        tt_spot_leave(s);
+}
+
+/* The same for a wrapper that is one expression: of a call that waits for nobody in particular. */
+#define TT_WATCHED(name, call) TT_WATCHED_WITH(name, MPI_COMM_NULL, TT_NOBODY, TT_NOBODY, call)
+#define TT_WATCHED_WITH(name, comm, peer, tag, call)                                                                   \
+    struct tt_spot room, *spot = tt_watch_spot(&room, name, comm, peer, tag, __builtin_return_address(0));             \
+    const int error = call;                                                                                            \
+                                                                                                                       \
+    tt_unwatch_spot(spot);                                                                                             \
+    return error
+
+#endif
