@@ -58,7 +58,6 @@ static struct tt_step part_of(struct tt_step s, int64_t k, int64_t max)
     s.a.at += s.verb != TT_RECV ? k * max : 0;
     s.b.at += s.verb == TT_RECV_REDUCE ? k * max : 0;
     s.dst.at += s.verb != TT_SEND ? k * max : 0;
-    s.lends &= s.n <= max;
     s.n = left <= 0 ? 0 : left < max ? left : max;
     return s;
 }
@@ -93,7 +92,8 @@ static int64_t parts(const struct tt_step *s, int64_t max)
     return tt_step_is_message(s) ? (s->n + max - 1) / max : 0;
 }
 
-/* Part k of every message before part k+1 of any: so the first parts, which others wait for, go first. */
+/* Part k of every message before part k+1 of any: so the first parts, which others wait for, go first. What is lent is
+ * given back when all of a round has arrived: a sender that stages would wait for that before it sends second parts. */
 static void split_round(struct writer *w, const struct tt_step *s, int n, void *with)
 {
     const int64_t max = *(const int64_t *)with;
@@ -105,6 +105,7 @@ static void split_round(struct writer *w, const struct tt_step *s, int n, void *
         for (int i = 0; i < n; i++) {
             struct tt_step part = tt_step_is_message(&s[i]) ? part_of(s[i], k, max) : s[i];
 
+            part.lends &= most == 1;
             if (tt_step_is_message(&s[i]) ? part.n > 0 : k == 0)
                 put(w, part);
         }

@@ -133,8 +133,7 @@ bool tt_alg_serves(const struct tt_alg *alg, enum tt_coll coll);
 
 /* Joins what the verbs keep apart, where nothing else can tell the difference: reductions one after another into one of
  * up to most sources (2: none), and a receive with the reduction of what it brings. What passes between ranks is
- * unchanged, and so is the tree in which each element is folded; but what is accumulated wider than it is stored is
- * rounded less often, by all ranks alike. */
+ * unchanged, and so is every bit of the result. */
 struct tt_plan *tt_pass_fuse(const struct tt_plan *p, int most);
 
 /* Cuts every message longer than max elements into parts. The cut depends on shared facts alone, so the two

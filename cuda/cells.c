@@ -4,13 +4,11 @@
  * to vectorise: build this file with -O2 -ftree-vectorize -fvect-cost-model=dynamic -fno-trapping-math (without which
  * the conversions of small floats stay scalar) -ffp-contract=off (ops.h says why). It takes half a minute to compile.
  *
- * Two sources, the common case, are one loop. More are accumulated block by block in buffers that stay in the first
- * cache, as many as values wait, so memory sees each source once and dst once, and a narrow float is rounded once. Long
- * results are made in such a buffer too and go past the caches (stream.h). */
+ * Two sources, the common case, are one loop. More are accumulated block by block in a buffer that stays in the first
+ * cache, so memory sees each source once and dst once, and a narrow float is rounded once. */
 #include "cuda/cells.h"
 
 #include "cuda/ops.h"
-#include "cuda/stream.h"
 
 /* ROW(name, attribute, condition), best first; the last one needs no condition. */
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -41,53 +39,32 @@ TT_TYPES(LOOSE, )
 #endif
 
 #define LOOP(op, id, isa, attribute)                                                                                   \
-    attribute static void isa##_##op##_##id(void *out, const void *const *src, int k, unsigned order, size_t n)        \
+    attribute static void isa##_##op##_##id(void *out, const void *const *src, int k, size_t n)                        \
     {                                                                                                                  \
         enum { BLOCK = BLOCK_BYTES / sizeof(tt_acc_##id) };                                                            \
-        const bool streams = tt_streams(out, src, k, n * sizeof(struct loose_##id));                                   \
-        struct loose_##id *const dst = out, narrow[BLOCK];                                                             \
+        struct loose_##id *const dst = out;                                                                            \
         const struct loose_##id *const a = src[0], *const b = src[1];                                                  \
                                                                                                                        \
-        if (k == 2 && !streams) {                                                                                      \
+        if (k == 2) {                                                                                                  \
             INDEPENDENT for (size_t i = 0; i < n; i++)                                                                 \
                 dst[i].is = tt_narrow_##id(tt_do_##op##_##id(tt_widen_##id(a[i].is), tt_widen_##id(b[i].is)));         \
             return;                                                                                                    \
         }                                                                                                              \
         for (size_t at = 0; at < n; at += BLOCK) {                                                                     \
             const size_t m = n - at < BLOCK ? n - at : BLOCK;                                                          \
-            struct loose_##id *const to = streams ? narrow : dst + at;                                                 \
-            tt_acc_##id waiting[1 + TT_MAX_WAITING][BLOCK], *top = waiting[0]; /* the first is none */              \
+            tt_acc_##id sum[BLOCK];                                                                                    \
                                                                                                                        \
-            for (int j = 0; j < k; j++) {                                                                              \
-                const struct loose_##id *const x = (const struct loose_##id *)src[j] + at;                             \
-                int foldings = tt_foldings(order, j);                                                                  \
+            INDEPENDENT for (size_t i = 0; i < m; i++)                                                                 \
+                sum[i] = tt_do_##op##_##id(tt_widen_##id(a[at + i].is), tt_widen_##id(b[at + i].is));                  \
+            for (int j = 2; j < k; j++) {                                                                              \
+                const struct loose_##id *const c = (const struct loose_##id *)src[j] + at;                             \
                                                                                                                        \
-                if (foldings > 0) {                                                                                    \
-                    INDEPENDENT for (size_t i = 0; i < m; i++)                                                         \
-                        top[i] = tt_do_##op##_##id(top[i], tt_widen_##id(x[i].is));                                    \
-                } else if (tt_foldings(order, j + 1) > 0) {                                                            \
-                    const struct loose_##id *const y = (const struct loose_##id *)src[j + 1] + at;                     \
-                                                                                                                       \
-                    top += BLOCK;                                                                                      \
-                    INDEPENDENT for (size_t i = 0; i < m; i++)                                                         \
-                        top[i] = tt_do_##op##_##id(tt_widen_##id(x[i].is), tt_widen_##id(y[i].is));                    \
-                    foldings = tt_foldings(order, ++j);                                                                \
-                } else {                                                                                               \
-                    top += BLOCK;                                                                                      \
-                    INDEPENDENT for (size_t i = 0; i < m; i++)                                                         \
-                        top[i] = tt_widen_##id(x[i].is);                                                               \
-                    foldings = 1;                                                                                      \
-                }                                                                                                      \
-                for (; foldings > 1; foldings--, top -= BLOCK)                                                         \
-                    INDEPENDENT for (size_t i = 0; i < m; i++)                                                         \
-                        (top - BLOCK)[i] = tt_do_##op##_##id((top - BLOCK)[i], top[i]);                                \
+                INDEPENDENT for (size_t i = 0; i < m; i++)                                                             \
+                    sum[i] = tt_do_##op##_##id(sum[i], tt_widen_##id(c[i].is));                                        \
             }                                                                                                          \
             INDEPENDENT for (size_t i = 0; i < m; i++)                                                                 \
-                to[i].is = tt_narrow_##id(top[i]);                                                                     \
-            if (streams)                                                                                               \
-                tt_stream(dst + at, narrow, m * sizeof(struct loose_##id));                                            \
+                dst[at + i].is = tt_narrow_##id(sum[i]);                                                               \
         }                                                                                                              \
-        tt_stream_end(streams);                                                                                        \
     }
 
 #define LOOPS_OF(id, ctype, acc, convert, domain, payload, family, home, like, isa, attribute)                         \

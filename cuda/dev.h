@@ -63,7 +63,7 @@ struct tt_dev {
     void (*give)(struct tt_place *place, void *block);          /* either; NULL is allowed */
     int (*copy)(struct tt_place *place, int queue, void *dst, const void *src, size_t bytes);
     /* dst[i] = src[0][i] op src[1][i] op ... op src[k-1][i], in that order (cells.h), 2 <= k <= TT_MAX_SOURCES, one
-     * launch; accumulated in the cell's accumulator. dst may be exactly one of the sources. */
+     * launch. dst may be exactly one of the sources. */
     int (*reduce)(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
                   int k, unsigned order, size_t n);
     /* Between count elements at spread, of which those runs are the data, and the same bytes without gaps: the bytes of

@@ -96,79 +96,106 @@ TT_FN size_t stride(void)
         return x;                                                                                                      \
     }
 
-/* Up to three values of one element wait, the last one on top, as the order says (cells.h): one more comes, and so many
- * foldings follow. */
-#define STACK(id)                                                                                                      \
-    struct stack_##id {                                                                                                \
-        tt_acc_##id top, below, bottom;                                                                                \
-    };
-#define TAKE(op, id)                                                                                                   \
-    TT_FN void take_##op##_##id(struct stack_##id *s, int n, const tt_acc_##id *x, int foldings)                       \
+/* Two chunks, or elements, into one, rounded as if it had been stored. */
+#define FOLD(op, id)                                                                                                   \
+    TT_FN tt_elem_##id fold_element_##op##_##id(tt_elem_##id a, tt_elem_##id b)                                        \
     {                                                                                                                  \
+        return tt_narrow_##id(tt_do_##op##_##id(tt_widen_##id(a), tt_widen_##id(b)));                                  \
+    }                                                                                                                  \
+    TT_FN union chunk_##id fold_##op##_##id(union chunk_##id a, union chunk_##id b)                                    \
+    {                                                                                                                  \
+        UNROLL(unroll) for (int e = 0; e < (int)(16 / sizeof(tt_elem_##id)); e++)                                      \
+            a.elem[e] = fold_element_##op##_##id(a.elem[e], b.elem[e]);                                                \
+        return a;                                                                                                      \
+    }
+
+/* All sources in the order that args says (cells.h), up to three values waiting, the last one on top. READ(id, j) is
+ * source j, which is read while the one before it is folded; fold makes one of two. Leaves the result in top. */
+#define ORDERED(id, value, READ, fold)                                                                                 \
+    value top = READ(id, 0), next = READ(id, 1), below = top, bottom = top;                                            \
+                                                                                                                       \
+    UNROLL(unroll 1) for (int j = 1; j < args.k; j++) {                                                                \
+        const value now = next;                                                                                        \
+        int foldings = (int)(args.order >> 4 * j & 15);                                                                \
+                                                                                                                       \
+        if (j + 1 < args.k)                                                                                            \
+            next = READ(id, j + 1);                                                                                    \
         if (foldings == 0) {                                                                                           \
-            UNROLL(unroll) for (int e = 0; e < n; e++) {                                                               \
-                s[e].bottom = s[e].below;                                                                              \
-                s[e].below = s[e].top;                                                                                 \
-                s[e].top = x[e];                                                                                       \
-            }                                                                                                          \
-            return;                                                                                                    \
+            bottom = below;                                                                                            \
+            below = top;                                                                                               \
+            top = now;                                                                                                 \
+        } else {                                                                                                       \
+            top = fold(top, now);                                                                                      \
         }                                                                                                              \
-        UNROLL(unroll) for (int e = 0; e < n; e++)                                                                     \
-            s[e].top = tt_do_##op##_##id(s[e].top, x[e]);                                                              \
-        UNROLL(unroll 1) while (--foldings > 0) {                                                                      \
-            UNROLL(unroll) for (int e = 0; e < n; e++) {                                                               \
-                s[e].top = tt_do_##op##_##id(s[e].below, s[e].top);                                                    \
-                s[e].below = s[e].bottom;                                                                              \
-            }                                                                                                          \
+        UNROLL(unroll 1) for (; foldings > 1; foldings--) {                                                            \
+            top = fold(below, top);                                                                                    \
+            below = bottom;                                                                                            \
+        }                                                                                                              \
+    }
+#define READ_CHUNK(id, j) load_##id(args.src[j], part.head, i)
+#define READ_ELEMENT(id, j) (((const tt_elem_##id *)args.src[j])[at])
+
+/* A kernel of its own for orders of more than two sources: values that wait are kept as they lie in memory, 16 bytes
+ * each whatever the type, and it costs the other one no registers. */
+#define TREE_KERNEL(op, id)                                                                                            \
+    FOLD(op, id)                                                                                                       \
+    __global__ void tt_##op##_##id##_tree(const __grid_constant__ struct tt_kernel_args args)                          \
+    {                                                                                                                  \
+        enum { PER = 16 / sizeof(tt_elem_##id) };                                                                      \
+        const struct split part = split(&args, sizeof(tt_elem_##id));                                                  \
+        tt_elem_##id *const dst = (tt_elem_##id *)args.dst;                                                            \
+                                                                                                                       \
+        UNROLL(unroll 1) for (size_t i = first_index(); i < part.chunks; i += stride()) {                              \
+            ORDERED(id, union chunk_##id, READ_CHUNK, fold_##op##_##id)                                               \
+            store((struct chunk *)(dst + part.head) + i, top.chunk);                                                   \
+        }                                                                                                              \
+        UNROLL(unroll 1) for (size_t i = first_index(); i < args.n - part.chunks * PER; i += stride()) {               \
+            const size_t at = i < part.head ? i : i + part.chunks * PER;                                               \
+            ORDERED(id, tt_elem_##id, READ_ELEMENT, fold_element_##op##_##id)                                         \
+            dst[at] = top;                                                                                             \
         }                                                                                                              \
     }
 
-/* A source is read while the one before it is folded, so that a thread has two on their way at once; dst is written
- * last, since it may be one of the sources. */
+/* The first two sources are read together, so that a thread has both on their way at once; dst is written last, since
+ * it may be one of the sources. */
 #define KERNEL(op, id)                                                                                                 \
-    TAKE(op, id)                                                                                                       \
     __global__ void tt_##op##_##id(const __grid_constant__ struct tt_kernel_args args)                                 \
     {                                                                                                                  \
         enum { PER = 16 / sizeof(tt_elem_##id) };                                                                      \
         const struct split part = split(&args, sizeof(tt_elem_##id));                                                  \
         tt_elem_##id *const dst = (tt_elem_##id *)args.dst;                                                            \
-        tt_acc_##id in[PER];                                                                                           \
-        struct stack_##id sum[PER];                                                                                    \
                                                                                                                        \
         UNROLL(unroll 1) for (size_t i = first_index(); i < part.chunks; i += stride()) {                              \
             union chunk_##id x = load_##id(args.src[0], part.head, i), y = load_##id(args.src[1], part.head, i);       \
+            tt_acc_##id sum[PER];                                                                                      \
                                                                                                                        \
             UNROLL(unroll) for (int e = 0; e < PER; e++)                                                               \
-                sum[e].top = sum[e].below = sum[e].bottom = tt_widen_##id(x.elem[e]);                                  \
-            UNROLL(unroll 1) for (int j = 1; j < args.k; j++) {                                                        \
-                x = y;                                                                                                 \
-                if (j + 1 < args.k)                                                                                    \
-                    y = load_##id(args.src[j + 1], part.head, i);                                                      \
+                sum[e] = tt_do_##op##_##id(tt_widen_##id(x.elem[e]), tt_widen_##id(y.elem[e]));                        \
+            UNROLL(unroll 2) for (int j = 2; j < args.k; j++) {                                                        \
+                y = load_##id(args.src[j], part.head, i);                                                              \
                 UNROLL(unroll) for (int e = 0; e < PER; e++)                                                           \
-                    in[e] = tt_widen_##id(x.elem[e]);                                                                  \
-                take_##op##_##id(sum, PER, in, (int)(args.order >> 4 * j & 15));                                       \
+                    sum[e] = tt_do_##op##_##id(sum[e], tt_widen_##id(y.elem[e]));                                      \
             }                                                                                                          \
             UNROLL(unroll) for (int e = 0; e < PER; e++)                                                               \
-                x.elem[e] = tt_narrow_##id(sum[e].top);                                                                \
+                x.elem[e] = tt_narrow_##id(sum[e]);                                                                    \
             store((struct chunk *)(dst + part.head) + i, x.chunk);                                                     \
         }                                                                                                              \
         UNROLL(unroll 1) for (size_t i = first_index(); i < args.n - part.chunks * PER; i += stride()) {               \
             const size_t at = i < part.head ? i : i + part.chunks * PER;                                               \
+            tt_acc_##id sum = tt_widen_##id(((const tt_elem_##id *)args.src[0])[at]);                                  \
                                                                                                                        \
-            sum->top = sum->below = sum->bottom = tt_widen_##id(((const tt_elem_##id *)args.src[0])[at]);              \
-            UNROLL(unroll 1) for (int j = 1; j < args.k; j++) {                                                        \
-                in[0] = tt_widen_##id(((const tt_elem_##id *)args.src[j])[at]);                                        \
-                take_##op##_##id(sum, 1, in, (int)(args.order >> 4 * j & 15));                                         \
-            }                                                                                                          \
-            dst[at] = tt_narrow_##id(sum->top);                                                                        \
+            UNROLL(unroll 1) for (int j = 1; j < args.k; j++)                                                          \
+                sum = tt_do_##op##_##id(sum, tt_widen_##id(((const tt_elem_##id *)args.src[j])[at]));                  \
+            dst[at] = tt_narrow_##id(sum);                                                                             \
         }                                                                                                              \
     }
 
 #define CHUNK_OF(id, ctype, acc, convert, domain, payload, family, home, like, ...) CHUNK_AT_##home(id)
-#define CHUNK_AT_gpu(id) CHUNK(id) STACK(id)
+#define CHUNK_AT_gpu(id) CHUNK(id)
 #define CHUNK_AT_host(id)
 TT_TYPES(CHUNK_OF, )
 TT_EACH_KERNEL(KERNEL)
+TT_EACH_KERNEL(TREE_KERNEL)
 
 /* ---- movers ---- */
 

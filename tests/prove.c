@@ -6,8 +6,7 @@
  *
  * A value is (tree, at): how ranks' parts were folded, and which element of them. Trees know ranks only and are
  * shared (equal trees are the same number), so there are a few thousand of them however long the vectors are, and
- * comparing two expressions is comparing two integers. What one step folds of more than two sources is never stored on
- * the way; trees tell that apart, since narrow numbers are not rounded there. */
+ * comparing two expressions is comparing two integers. */
 #include "tests/prove_parts.h"
 
 #include <errno.h>
@@ -26,10 +25,8 @@ static bool forest_open(struct forest *f, int size)
     if (!f->trees || !f->slots)
         return false;
     memset(f->trees, 0, FIRST_FOLD * sizeof *f->trees);
-    for (int r = 0; r < size; r++) {
+    for (int r = 0; r < size; r++)
         f->trees[FIRST_LEAF + r].ranks = (uint64_t)1 << r;
-        f->trees[FIRST_LEAF + r].plain = FIRST_LEAF + (uint32_t)r;
-    }
     return true;
 }
 
@@ -40,12 +37,11 @@ static void forest_close(struct forest *f)
 }
 
 /* The slot where a op b is, or belongs. */
-static uint32_t *forest_slot(const struct forest *f, uint32_t a, uint32_t b, bool wide)
+static uint32_t *forest_slot(const struct forest *f, uint32_t a, uint32_t b)
 {
-    uint32_t i = (a * 2654435761u ^ b * 2246822519u ^ wide * 3266489917u) >> 7;
+    uint32_t i = (a * 2654435761u ^ b * 2246822519u) >> 7;
 
-    while (f->slots[i %= f->nslots] && (f->trees[f->slots[i]].a != a || f->trees[f->slots[i]].b != b ||
-                                        f->trees[f->slots[i]].wide != wide))
+    while (f->slots[i %= f->nslots] && (f->trees[f->slots[i]].a != a || f->trees[f->slots[i]].b != b))
         i++;
     return &f->slots[i];
 }
@@ -65,23 +61,23 @@ static bool forest_grow(struct forest *f)
     f->capacity *= 2;
     f->nslots *= 2;
     for (uint32_t i = FIRST_FOLD; i < f->count; i++)
-        *forest_slot(f, trees[i].a, trees[i].b, trees[i].wide) = i;
+        *forest_slot(f, trees[i].a, trees[i].b) = i;
     return true;
 }
 
 /* The tree a op b; NOBODY when out of memory. */
-static uint32_t forest_fold(struct forest *f, uint32_t a, uint32_t b, bool wide)
+static uint32_t forest_fold(struct forest *f, uint32_t a, uint32_t b)
 {
-    uint32_t *slot = forest_slot(f, a, b, wide), plain = f->count;
+    uint32_t *slot = forest_slot(f, a, b);
 
     if (*slot)
         return *slot;
-    if (wide || f->trees[a].plain != a || f->trees[b].plain != b)
-        plain = forest_fold(f, f->trees[a].plain, f->trees[b].plain, false);
-    if (plain == NOBODY || (f->count == f->capacity && !forest_grow(f)))
-        return NOBODY;
-    slot = forest_slot(f, a, b, wide);
-    f->trees[f->count] = (struct tree){a, b, wide, plain, f->trees[a].ranks | f->trees[b].ranks};
+    if (f->count == f->capacity) {
+        if (!forest_grow(f))
+            return NOBODY;
+        slot = forest_slot(f, a, b);
+    }
+    f->trees[f->count] = (struct tree){a, b, f->trees[a].ranks | f->trees[b].ranks};
     return *slot = f->count++;
 }
 
@@ -273,9 +269,9 @@ static uint32_t balanced(struct forest *f, int lo, int hi, int pairs)
     const int middle = (lo + hi) / 2;
 
     if (hi - lo > 1)
-        return forest_fold(f, balanced(f, lo, middle, pairs), balanced(f, middle, hi, pairs), false);
+        return forest_fold(f, balanced(f, lo, middle, pairs), balanced(f, middle, hi, pairs));
     if (lo < pairs)
-        return forest_fold(f, FIRST_LEAF + 2 * (uint32_t)lo, FIRST_LEAF + 2 * (uint32_t)lo + 1, false);
+        return forest_fold(f, FIRST_LEAF + 2 * (uint32_t)lo, FIRST_LEAF + 2 * (uint32_t)lo + 1);
     return FIRST_LEAF + (uint32_t)(lo + pairs);
 }
 
@@ -285,7 +281,7 @@ static uint32_t of_prefix(struct forest *f, int lo, int hi)
     const int most = tt_pow2_below(hi - lo);
     const uint32_t first = balanced(f, lo, lo + most, 0);
 
-    return lo + most == hi ? first : forest_fold(f, first, of_prefix(f, lo + most, hi), false);
+    return lo + most == hi ? first : forest_fold(f, first, of_prefix(f, lo + most, hi));
 }
 
 static uint32_t canonical(struct proof *pr, int rank)
@@ -308,7 +304,7 @@ static bool expect_canonical(struct proof *pr, int rank)
     struct text t;
 
     for (int64_t i = 0; s->reproducible && i < n; i++) {
-        if (pr->forest.trees[pr->ranks[rank].memory[RECV][i].tree].plain == tree)
+        if (pr->ranks[rank].memory[RECV][i].tree == tree)
             continue;
         t = prove_accuse(pr, PROVE_NOT_CANONICAL);
         prove_say(&t, "rank %d, RECV[%lld]: expected ", rank, (long long)i);
@@ -392,7 +388,7 @@ static struct value fold_element(struct proof *pr, int rank, int step, const str
     const struct tt_step *s = &pr->ranks[rank].plan->steps[step];
     const struct value none = {NOBODY, 0};
     struct value waiting[TT_MAX_SOURCES];
-    int n = 0, left = k - 1;
+    int n = 0;
 
     for (int j = 0; j < k; j++) {
         waiting[n++] = sources[j];
@@ -401,7 +397,7 @@ static struct value fold_element(struct proof *pr, int rank, int step, const str
 
             if (!may_fold(pr, rank, step, *a, a[1]))
                 return none;
-            a->tree = forest_fold(&pr->forest, a->tree, a[1].tree, --left > 0);
+            a->tree = forest_fold(&pr->forest, a->tree, a[1].tree);
             if (a->tree == NOBODY)
                 return none;
             n--;

@@ -15,8 +15,6 @@ struct value {
 
 struct tree {
     uint32_t a, b;
-    bool wide;      /* its value has not been stored, so it has not been rounded if the accumulator is wider */
-    uint32_t plain; /* the same tree with everything stored */
     uint64_t ranks; /* whose parts are in it */
 };
 

@@ -22,7 +22,7 @@ static void fold_in(const struct tt_cell *cell, void *sum, const void *next, int
     const void *sources[2] = {backwards ? next : sum, backwards ? sum : next};
     char *both = malloc((size_t)n * cell->size);
 
-    cell->host(both, sources, 2, TT_LEFT_TO_RIGHT, (size_t)n);
+    cell->host(both, sources, 2, (size_t)n);
     memcpy(sum, both, (size_t)n * cell->size);
     free(both);
 }

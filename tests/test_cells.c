@@ -310,7 +310,7 @@ static kernel *kernel_named(const char *name)
 static void run_kernel(const struct tt_cell *cell, void *dst, const void *const *src, int k, size_t n)
 {
     kernel *const code = kernel_named(cell->kernel);
-    struct tt_kernel_args args = {.dst = dst, .n = n, .k = k, .order = TT_LEFT_TO_RIGHT};
+    struct tt_kernel_args args = {.dst = dst, .n = n, .k = k};
 
     memcpy(args.src, src, (size_t)k * sizeof src[0]);
     sim_here = (struct simcuda_where){.threads = {5, 1, 1}, .blocks = {3, 1, 1}};
@@ -321,7 +321,7 @@ static void run_kernel(const struct tt_cell *cell, void *dst, const void *const 
 
 static void run_host(const struct tt_cell *cell, void *dst, const void *const *src, int k, size_t n)
 {
-    cell->host(dst, src, k, TT_LEFT_TO_RIGHT, n);
+    cell->host(dst, src, k, n);
 }
 
 /* ---- one run, checked. Check writes down every assertion it passes, so loops compare first. ---- */
@@ -489,7 +489,7 @@ END_TEST
 
 static void reduce8(enum tt_type type, enum tt_op op, void *dst, const void *const *src, int k, size_t n)
 {
-    tt_cell_find(type, op)->host(dst, src, k, TT_LEFT_TO_RIGHT, n);
+    tt_cell_find(type, op)->host(dst, src, k, n);
 }
 
 /* Eight at a time, 4096 ones are four levels of sums, exact because the accumulator is wider. In binary16 alone, 2048

@@ -21,7 +21,7 @@ void nccl_reduce(const struct nccl_card *card, void *acc, const void *more, size
 {
     const void *const src[] = {acc, more};
 
-    tt_cell_find(types[card->type], ops[card->op])->host(acc, src, 2, TT_LEFT_TO_RIGHT, n);
+    tt_cell_find(types[card->type], ops[card->op])->host(acc, src, 2, n);
 }
 
 #define TT_NCCL_TYPE(name, value, id, bytes, since)                                                                    \
