@@ -170,7 +170,7 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     if (!c)
         return NULL;
     c->wire_comm = MPI_COMM_NULL;
-    c->wire = &tt_wire_p2p;
+    c->routes = (struct tt_routes){.comm = MPI_COMM_NULL, .wire = {[TT_FAR] = &tt_wire_p2p}};
     c->slots = count_slots();
     c->turns = malloc(c->slots * sizeof *c->turns);
     atomic_init(&c->holders, 1);
@@ -269,7 +269,7 @@ static bool make_ready(MPI_Comm comm, struct tt_comm *c)
         return false;
     tt_comm_forget(c);
     c->stage = TT_READY;
-    c->wire_comm = try_private_comm(comm);
+    c->routes.comm = c->wire_comm = try_private_comm(comm);
     c->usable = c->wire_comm != MPI_COMM_NULL;
     if (c->usable && crosses_worlds(comm, c->size))
         c->usable = tt_comm_agree(c->wire_comm) == MPI_SUCCESS;

@@ -48,7 +48,7 @@ struct tt_comm {
     unsigned sequence;  /* of calls carried out by plans */
     unsigned slots;     /* how many of these the tags tell apart; call i has slot i modulo slots, */
     unsigned *turns;    /* and its turn is when its slot's entry is i: when the one before it with that slot is over */
-    const struct tt_wire *wire;
+    struct tt_routes routes; /* of wire_comm */
     struct tt_topo *topo; /* where its ranks are, assumed until they are located; NULL: no rank has it */
     struct tt_net *net;   /* of topo: what the model reads */
     struct tt_net

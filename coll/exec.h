@@ -12,8 +12,7 @@
 
 /* What a plan is bound to. */
 struct tt_binding {
-    MPI_Comm comm; /* private */
-    const struct tt_wire *wire;
+    const struct tt_routes *routes;
     unsigned slot;                /* tells calls that are under way on the communicator apart; equal on all ranks */
     char *base[TT_NBUFS];         /* where SEND, RECV, TMP and PIN begin; NULL where the plan does not use one */
     unsigned on_device;           /* bit 1 << enum tt_buf: not for the host to touch */
@@ -25,13 +24,13 @@ struct tt_binding {
 
 struct tt_lane_state {
     int next;      /* step to post next */
-    int inflight;  /* messages of the round under way */
+    int from;      /* where the round under way begins */
+    int arriving;  /* receives of it that have not been taken */
+    bool after;    /* something waits for them */
     int errors;    /* that the wire has reported */
     unsigned busy; /* bit per enum tt_flow: queues of home that this round gave work to */
     bool done;
-    MPI_Request *requests;
-    MPI_Status *statuses;
-    struct tt_flight *flights;
+    struct tt_batch batch; /* messages of the round under way */
 };
 
 /* One execution. A rank that fails on the way does not leave: it goes through the rest of its plan sending empty

@@ -31,8 +31,7 @@ void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, 
 
     open_task(t, job, tt_plan_hold(plan));
     t->sequence = job->comm->sequence++;
-    with->comm = job->comm->wire_comm;
-    with->wire = job->comm->wire;
+    with->routes = &job->comm->routes;
     with->slot = t->sequence % job->comm->slots;
     with->home = home;
     if (fault)

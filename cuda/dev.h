@@ -44,6 +44,15 @@ const char *tt_fault(void);
 /* Notes a failure for tt_fault(). Returns -1. */
 int tt_fault_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Where device memory of one process is, as another process of the node can be told: bytes, to be sent as they are. */
+struct tt_name {
+    unsigned char handle[64];
+    uint64_t owner;       /* the process, by a random number */
+    uint64_t buffer;      /* its driver's number for the allocation */
+    uint64_t base, bytes; /* where the allocation is there; bytes is never 0 */
+    uint64_t offset;      /* of what is meant, in the allocation */
+};
+
 struct tt_place; /* memory of one kind reachable together: the host, or one CUDA context */
 
 /* Queues are in order within themselves and concurrent among each other; enum tt_flow of every lane, and one for NCCL. */
@@ -76,6 +85,16 @@ struct tt_dev {
     bool (*reduces)(struct tt_place *place, const struct tt_cell *cell); /* is there code for it here? */
     int (*poll)(struct tt_place *place, int queue); /* 1: all it was given is done, 0: not yet, -1: failed */
     int (*settle)(struct tt_place *place); /* waits for all the caller's own work in the context (TUTTI_SYNC=1) */
+    /* Between processes; NULL: not of this memory. export: false if what is at [at, at + bytes) has no name, which is no
+     * failure: memory of pools and managed memory have none. import: where copies and reductions of this place reach
+     * what another process's name means, until it is released as often; NULL with tt_fault() set. Neither waits, and what
+     * is known already costs one pointer query and nothing. */
+    bool (*export)(struct tt_place *place, const void *at, size_t bytes, struct tt_name *name);
+    const void *(*import)(struct tt_place *place, const struct tt_name *name);
+    void (*release)(struct tt_place *place, const struct tt_name *name);
+    /* Host memory that bytes will often be copied to and from, and which must stay until the places are closed. NULL:
+     * that is nothing to copies of this memory. */
+    void (*pin)(struct tt_place *place, void *at, size_t bytes);
 };
 
 struct tt_place {

@@ -14,9 +14,11 @@
 #include "cuda/driver.h"
 #include "cuda/image.h"
 #include "cuda/inside.h"
+#include "cuda/ipc.h"
 #include "cuda/movers.h"
 #include "cuda/nccl.h"
 #include "cuda/ops.h"
+#include "cuda/pins.h"
 #include "cuda/tables.h"
 
 enum { THREADS = 256, BLOCKS_PER_PROCESSOR = 8, BUFFERS = 8 };
@@ -34,6 +36,8 @@ struct device_place {
     unsigned nbuffers;                   /* that have been noted */
     bool stale;            /* that life is over; somebody may still hold the place, so it stays until the end */
     struct tt_pool scratch, pinned;
+    struct tt_ipc ipc;
+    struct tt_pins pins;
     pthread_mutex_t lock; /* of what follows, all of it made when needed */
     CUstream streams[TT_MAX_QUEUES];
     enum code code;
@@ -428,6 +432,28 @@ static int unpack(struct tt_place *place, int queue, const struct tt_runs *runs,
     return move(place, queue, TT_WAY_unpack, runs, count, spread, (void *)(uintptr_t)packed);
 }
 
+/* ---- between processes ---- */
+
+static bool export(struct tt_place *place, const void *at, size_t bytes, struct tt_name *name)
+{
+    return tt_ipc_export(&of(place)->ipc, at, bytes, name);
+}
+
+static const void *import(struct tt_place *place, const struct tt_name *name)
+{
+    return tt_ipc_import(&of(place)->ipc, name);
+}
+
+static void release(struct tt_place *place, const struct tt_name *name)
+{
+    tt_ipc_release(&of(place)->ipc, name);
+}
+
+static void pin(struct tt_place *place, void *at, size_t bytes)
+{
+    tt_pin(&of(place)->pins, at, bytes);
+}
+
 static const struct tt_dev device_dev = {.name = "cuda",
                                          .enter = enter,
                                          .leave = leave,
@@ -440,7 +466,11 @@ static const struct tt_dev device_dev = {.name = "cuda",
                                          .unpack = unpack,
                                          .reduces = reduces,
                                          .poll = poll,
-                                         .settle = settle};
+                                         .settle = settle,
+                                         .export = export,
+                                         .import = import,
+                                         .release = release,
+                                         .pin = pin};
 
 /* ---- places come and go ---- */
 
@@ -463,6 +493,8 @@ static struct device_place *place_new(const struct tt_driver *d, CUcontext conte
         .base = {&device_dev}, .next = places, .driver = d, .context = context, .id = id, .device = device};
     tt_pool_open(&p->scratch, make_scratch, free_scratch);
     tt_pool_open(&p->pinned, make_pinned, free_pinned);
+    tt_ipc_open(&p->ipc, d);
+    tt_pins_open(&p->pins, d);
     p->tables = (struct tt_tables){.driver = d, .scratch = &p->scratch, .pinned = &p->pinned};
     pthread_mutex_init(&p->lock, NULL);
     places = p;
@@ -614,6 +646,8 @@ static void place_free(struct device_place *p)
     for (int q = 0; q < TT_MAX_QUEUES && !gone; q++)
         if (p->streams[q])
             d->cuStreamDestroy(p->streams[q]);
+    tt_ipc_close(&p->ipc, gone);
+    tt_pins_close(&p->pins, gone);
     tt_tables_close(&p->tables);
     tt_pool_close(&p->scratch, gone);
     if (gone)

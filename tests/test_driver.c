@@ -247,6 +247,27 @@ START_TEST(the_callers_context_is_left_as_it_was)
 }
 END_TEST
 
+/* Told once, known for good: and a place that ends gives it back, unless that went with the context. */
+START_TEST(memory_of_others_is_pinned_once)
+{
+    struct tt_place *place = enter_place();
+    char *memory = aligned_alloc(4096, 8192);
+    struct simcuda_counters before;
+
+    place->dev->pin(place, memory, 8192);
+    ck_assert_uint_eq(count().pinned_allocs, 1);
+    ck_assert_int_eq(where(memory + 5000).kind, TT_MEM_PINNED);
+    before = count();
+    place->dev->pin(place, memory, 8192);
+    ck_assert_uint_eq(count().calls, before.calls);
+    place->dev->leave(place);
+    tt_places_close();
+    ck_assert_uint_eq(count().pinned_frees, 1);
+    ck_assert_int_eq(where(memory).kind, TT_MEM_HOST);
+    free(memory);
+}
+END_TEST
+
 /* Memory of a stream-ordered pool may belong to no context: then it is served by the caller's. */
 START_TEST(memory_without_a_context_is_at_home_on_its_device)
 {
@@ -834,6 +855,7 @@ static TCase *everything(void)
     tcase_add_test(all, a_reset_context_is_another_place);
     tcase_add_test(all, nccl_works_in_primary_contexts_alone);
     tcase_add_test(all, memory_that_cannot_be_pinned_serves_as_well);
+    tcase_add_test(all, memory_of_others_is_pinned_once);
     tcase_add_test(all, close_gives_everything_back);
     tcase_add_test(all, scratch_given_back_is_taken_again_without_a_driver_call);
     tcase_add_test(all, unused_scratch_is_bounded);

@@ -1188,6 +1188,86 @@ START_TEST(an_owner_may_be_killed)
 }
 END_TEST
 
+/* Opens what it is told of twice: another allocation at the same place cannot be open beside the one that is gone; and
+ * what is on a GPU that this one does not reach, cannot be opened. */
+static void guest_opens_in_turn(const struct pair *p)
+{
+    struct post post;
+    CUdeviceptr first, second;
+    const CUdeviceptr own = device_memory(400);
+    struct simcuda_counters c;
+
+    hear(p->to_guest[0], &post, sizeof post);
+    if (cuIpcOpenMemHandle_v2(&first, post.memory, 1))
+        _exit(2);
+    tell(p->to_owner[1], "o", 1);
+    hear(p->to_guest[0], &post, sizeof post);
+    if (cuIpcOpenMemHandle_v2(&second, post.memory, 1) != CUDA_ERROR_ALREADY_MAPPED || cuIpcCloseMemHandle(first) ||
+        cuIpcOpenMemHandle_v2(&second, post.memory, 1))
+        _exit(3);
+    if (on_device(second) != 5 || cuMemcpyDtoD_v2(own, second, 100) || launch_sum(own, own, second, 8) ||
+        cuCtxSynchronize())
+        _exit(4);
+    c = counters();
+    if (c.opens != 2 || c.closes != 1 || c.peer_bytes != 100 + 32)
+        _exit(5);
+    inject("ipc-open:from=1");
+    if (cuIpcOpenMemHandle_v2(&first, post.memory, 1) != CUDA_ERROR_MAP_FAILED || cuIpcCloseMemHandle(second))
+        _exit(6);
+    simcuda_reset();
+    setenv("TUTTI_SIM_LINKS", "none", 1);
+    if (cuIpcOpenMemHandle_v2(&first, post.memory, 1) || cuIpcCloseMemHandle(first)) /* on the same GPU */
+        _exit(7);
+    hear(p->to_guest[0], &post, sizeof post);
+    if (cuIpcOpenMemHandle_v2(&first, post.memory, 1) != CUDA_ERROR_PEER_ACCESS_UNSUPPORTED)
+        _exit(8);
+}
+
+START_TEST(freed_memory_bars_its_place_while_it_is_open)
+{
+    setenv("TUTTI_SIM_GPUS", "2", 1);
+    const struct pair guest = start_guest(guest_opens_in_turn);
+    CUdeviceptr p = device_memory(400);
+    CUcontext other;
+    struct post post = {0};
+    char word;
+
+    OK(cuIpcGetMemHandle(&post.memory, p));
+    tell(guest.to_guest[1], &post, sizeof post);
+    hear(guest.to_owner[0], &word, 1);
+    OK(cuMemFree_v2(p));
+    ck_assert_uint_eq(device_memory(400), p);
+    OK(cuMemsetD32_v2(p, 5, 100));
+    OK(cuCtxSynchronize());
+    OK(cuIpcGetMemHandle(&post.memory, p));
+    tell(guest.to_guest[1], &post, sizeof post);
+    OK(cuDevicePrimaryCtxRetain(&other, 1));
+    OK(cuCtxPushCurrent_v2(other));
+    OK(cuIpcGetMemHandle(&post.memory, device_memory(400)));
+    tell(guest.to_guest[1], &post, sizeof post);
+    ck_assert_int_eq(end_guest(&guest), 0);
+    ck_assert_uint_eq(counters().exports, 3);
+}
+END_TEST
+
+START_TEST(what_has_no_handle)
+{
+    CUipcMemHandle handle;
+    CUdeviceptr pooled, managed;
+
+    begin();
+    const CUdeviceptr plain = device_memory(4);
+    OK(cuMemAllocAsync(&pooled, 64, NULL));
+    OK(cuMemAllocManaged(&managed, 64, CU_MEM_ATTACH_GLOBAL));
+    GIVES(cuIpcGetMemHandle(&handle, pooled), CUDA_ERROR_INVALID_VALUE);
+    GIVES(cuIpcGetMemHandle(&handle, managed), CUDA_ERROR_INVALID_VALUE);
+    inject("ipc-export:from=2");
+    OK(cuIpcGetMemHandle(&handle, plain));
+    GIVES(cuIpcGetMemHandle(&handle, plain), CUDA_ERROR_NOT_SUPPORTED);
+    GIVES(cuIpcGetMemHandle(&handle, plain), CUDA_ERROR_NOT_SUPPORTED);
+}
+END_TEST
+
 /* ---- threads ---- */
 
 static void *hammer(void *context)
@@ -1245,7 +1325,8 @@ int main(void)
         another_devices_memory_needs_peer_access, faults_come_when_asked_for, a_context_can_be_lost,
         a_fault_that_is_misspelt_is_refused, faults_from_the_environment, everything_is_counted,
         allocations_and_launches_are_counted, memory_and_events_cross_processes, stale_handles_are_refused,
-        an_owner_may_be_killed, threads_share_a_context,
+        an_owner_may_be_killed, freed_memory_bars_its_place_while_it_is_open, what_has_no_handle,
+        threads_share_a_context,
     };
     Suite *suite = suite_create("simcuda");
     TCase *tcase = tcase_create("simulated device");

@@ -71,48 +71,58 @@ int tt_apply(const struct tt_apply *a, void *dst, const void *left, const void *
 
 /* ---- waiting inside the simulator ---- */
 
-static int send_later(MPI_Comm comm, int peer, int tag, const void *buf, size_t bytes, MPI_Request *request)
+static int post_later(struct tt_batch *batch, struct tt_flight *f)
 {
-    if (paying->overhead > 0)
+    if (!f->incoming && paying->overhead > 0)
         sg_actor_sleep_for(paying->overhead);
-    return tt_wire_p2p.send(comm, peer, tag, buf, bytes, request);
+    return tt_wire_p2p.post(batch, f);
 }
 
-/* Requests that have been waited for are gone, and have left their statuses. None is tested: SMPI keeps a list of what
- * a rank has not waited for, and walks through it for each message. */
-static int test_none(int n, MPI_Request *requests, MPI_Status *statuses, bool *done)
+/* Requests that have been waited for are gone, and their flights over. None is tested: SMPI keeps a list of what a rank
+ * has not waited for, and walks through it for each message. */
+static int poll_none(struct tt_batch *batch, bool *done)
 {
-    (void)statuses;
     *done = true;
-    for (int i = 0; i < n && *done; i++)
-        *done = requests[i] == MPI_REQUEST_NULL;
+    for (int i = 0; i < batch->n && *done; i++)
+        *done = batch->flights[i].over;
+    if (*done)
+        batch->nrequests = 0;
     return MPI_SUCCESS;
+}
+
+static void land(struct tt_flight *f, const MPI_Status *status)
+{
+    int bytes = 0;
+
+    f->over = true;
+    if (f->incoming)
+        MPI_Get_count(status, MPI_BYTE, &bytes);
+    f->arrived = (size_t)bytes;
 }
 
 /* Waits until some lane gets on. A lane waits for all of its messages, so for the first that is not over. */
 static void wait_for_a_lane(struct tt_req *req)
 {
-    MPI_Request first[TT_MAX_LANES], *from[TT_MAX_LANES];
-    MPI_Status *to[TT_MAX_LANES], status;
+    MPI_Request first[TT_MAX_LANES];
+    struct tt_flight *whose[TT_MAX_LANES];
+    MPI_Status status;
     int n = 0, which;
 
     for (int lane = 0; lane < req->plan->nlanes; lane++) {
-        struct tt_lane_state *l = &req->lanes[lane];
+        const struct tt_batch *batch = &req->lanes[lane].batch;
         int i = 0;
 
-        while (i < l->inflight && l->requests[i] == MPI_REQUEST_NULL)
+        while (i < batch->n && batch->flights[i].over)
             i++;
-        if (i == l->inflight)
+        if (i == batch->n)
             continue;
-        from[n] = &l->requests[i];
-        to[n] = &l->statuses[i];
-        first[n++] = l->requests[i];
+        whose[n] = &batch->flights[i];
+        first[n++] = batch->requests[i];
     }
     if (n == 0)
         return;
     MPI_Waitany(n, first, &which, &status);
-    *from[which] = MPI_REQUEST_NULL;
-    *to[which] = status;
+    land(whose[which], &status);
 }
 
 /* The first moment at which some lane's work is over that is under way now; 0 if there is none. */
@@ -202,16 +212,14 @@ static void give_up(const struct tt_req *req)
 
 void play_tutti(const struct play *p, const struct tt_plan *plan)
 {
-    struct tt_wire wire = tt_wire_p2p;
-    struct tt_binding with = {.comm = MPI_COMM_WORLD,
-                              .wire = &wire,
+    const struct tt_wire wire = {.name = "simulated", .post = post_later, .poll = poll_none};
+    const struct tt_routes routes = {.comm = MPI_COMM_WORLD, .wire = {[TT_FAR] = &wire}};
+    struct tt_binding with = {.routes = &routes,
                               .home = &nowhere,
                               .host = &no_host,
                               .on_device = ~0u}; /* work is asynchronous, as on a GPU */
     struct tt_req req;
 
-    wire.send = send_later;
-    wire.test = test_none;
     paying = p->topo;
     launch = p->topo->seats[p->rank].gpu >= 0 ? p->topo->launch : 0;
     for (int buf = 0; buf < TT_NBUFS; buf++)

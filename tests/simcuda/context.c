@@ -348,6 +348,8 @@ static CUresult set_peer(CUcontext peer, bool on)
     const uint64_t bit = UINT64_C(1) << peer->device;
     if (peer->device == ctx->device)
         return CUDA_ERROR_INVALID_DEVICE;
+    if (on && sim_reach(ctx->device, peer->device))
+        return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     if (!(ctx->peers & bit) != on)
         return on ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
     ctx->peers ^= bit;

@@ -59,6 +59,12 @@ static void count(bool from_device, bool to_device, size_t bytes)
     sim.counters.bytes[d] += bytes;
 }
 
+void sim_count_peer(const struct block *b, size_t bytes)
+{
+    if (b && b->kind == BLOCK_BORROWED)
+        sim.counters.peer_bytes += bytes;
+}
+
 static CUresult submit_copy(struct CUstream_st *s, const struct request *r, const struct operand *dst,
                             const struct operand *src)
 {
@@ -82,6 +88,8 @@ static CUresult submit_copy(struct CUstream_st *s, const struct request *r, cons
     if (error)
         return sim_op_drop(op, error);
     count(from_device, to_device, r->width * r->rows);
+    sim_count_peer(src->block, r->width * r->rows);
+    sim_count_peer(dst->block, r->width * r->rows);
     if (r->async ? dst->block != NULL : from_device && to_device)
         return sim_submit(s, op);
     return sim_submit_and_wait(s, op);

@@ -291,6 +291,14 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
     return sim_leave(error);
 }
 
+CUresult sim_reach(int device, int peer)
+{
+    bool reachable, linked;
+    const CUresult error = sim_node_links(&reachable, &linked);
+
+    return error || device == peer || reachable ? error : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+}
+
 CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device, CUdevice peer)
 {
     CUresult error = enter_device(device, value);
@@ -316,6 +324,6 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
     if (!error && !sim_device_valid(peer))
         error = CUDA_ERROR_INVALID_DEVICE;
     if (!error)
-        *can = device != peer;
+        *can = device != peer && sim_reach(device, peer) == CUDA_SUCCESS;
     return sim_leave(error);
 }

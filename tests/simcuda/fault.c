@@ -19,6 +19,8 @@ static const struct {
     {"oom", "from", offsetof(struct fault, oom_from), -1},
     {"pinned", "from", offsetof(struct fault, pinned_from), -1},
     {"code", "from", offsetof(struct fault, code_from), -1},
+    {"ipc-export", "from", offsetof(struct fault, export_from), -1},
+    {"ipc-open", "from", offsetof(struct fault, open_from), -1},
     {"sticky", "after", offsetof(struct fault, sticky), -1},
     {"lost", "after", offsetof(struct fault, lost), -1},
     {"delay", "us", offsetof(struct fault, delay_us), -1},
@@ -67,7 +69,7 @@ static bool parse_part(const char *text, const char *end, struct fault *fault)
 
 static int say_none(const char *text, const char *end)
 {
-    char known[400];
+    char known[512];
     int used = 0;
 
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)

@@ -75,10 +75,14 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
     CUresult error = sim_enter(NEED_CONTEXT);
     const struct block *b = error ? NULL : sim_block_at(address);
 
-    if (!error && (!handle || !b || b->kind != BLOCK_DEVICE))
+    if (!error && (!handle || !b || b->kind != BLOCK_DEVICE || b->pooled))
         error = CUDA_ERROR_INVALID_VALUE;
-    if (!error)
+    if (!error && sim_fault_lasts(&sim.fault.export_from))
+        error = CUDA_ERROR_NOT_SUPPORTED;
+    if (!error) {
         sim_export(handle, &b->span, b->at, b->bytes, b->device);
+        sim.counters.exports++;
+    }
     return sim_leave(error);
 }
 
@@ -91,21 +95,28 @@ static CUresult borrow(const CUipcMemHandle *handle, CUdeviceptr *address)
     memcpy(&h, handle, sizeof h);
     b.device = sim_device_of(&h.device);
     b.bytes = h.bytes;
+    b.origin = h.offset + h.into;
     memcpy(b.stamp, h.stamp, sizeof b.stamp);
     if (b.device < 0)
         return CUDA_ERROR_INVALID_DEVICE;
-    error = sim_span_take(h.into + h.bytes, &b.span);
+    error = sim_reach(b.ctx->device, b.device);
+    if (!error && sim_block_overlaps(b.stamp[0], b.origin, b.bytes, b.ctx))
+        error = CUDA_ERROR_ALREADY_MAPPED; /* what was there before, and has been freed there, is still open here */
+    if (!error)
+        error = sim_span_take(h.into + h.bytes, &b.span);
     if (error)
         return error;
     b.at = b.span.at + h.into;
     error = sim_import(handle, &b.span);
     if (!error)
         error = sim_block_add(&b, NULL);
-    if (error)
+    if (error) {
         sim_span_give(&b.span);
-    else
-        *address = b.at;
-    return error;
+        return error;
+    }
+    *address = b.at;
+    sim.counters.opens++;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsigned flags)
@@ -119,6 +130,8 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsi
     memcpy(&h, &handle, sizeof h);
     if (!error && h.magic != MAGIC)
         error = CUDA_ERROR_INVALID_VALUE;
+    if (!error && sim_fault_lasts(&sim.fault.open_from))
+        error = CUDA_ERROR_MAP_FAILED;
     if (error)
         return sim_leave(error);
     already = sim_block_borrowed(h.stamp, sim_current());
@@ -140,7 +153,9 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr address)
         return sim_leave(error);
     sim_ctx_idle(b->ctx);
     b = sim_block_at(address);
-    if (b && b->kind == BLOCK_BORROWED && --b->opened == 0)
+    if (b && b->kind == BLOCK_BORROWED && --b->opened == 0) {
         sim_block_drop(b);
+        sim.counters.closes++;
+    }
     return sim_leave(CUDA_SUCCESS);
 }

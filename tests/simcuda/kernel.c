@@ -174,6 +174,8 @@ static bool translate_stretch(uint64_t *word, const struct stretch *s, const str
     uint64_t last = *word + s->bytes - 1;
 
     if (!s->ends)
+        sim_count_peer(sim_block_at(*word), s->bytes);
+    if (!s->ends)
         return translate(word, s->bytes, ctx);
     return sim_in_range(*word) == sim_in_range(last) && translate(&last, 1, ctx) && translate(word, 1, ctx);
 }

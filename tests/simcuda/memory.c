@@ -100,6 +100,18 @@ struct block *sim_block_borrowed(const uint64_t stamp[2], struct CUctx_st *ctx)
     return NULL;
 }
 
+bool sim_block_overlaps(uint64_t owner, uint64_t origin, size_t bytes, const struct CUctx_st *ctx)
+{
+    for (size_t i = 0; i < blocks.n; i++) {
+        const struct block *b = blocks.at[i];
+
+        if (b->kind == BLOCK_BORROWED && b->ctx == ctx && b->stamp[0] == owner && b->origin < origin + bytes &&
+            origin < b->origin + b->bytes)
+            return true;
+    }
+    return false;
+}
+
 CUresult sim_resolve(CUdeviceptr address, size_t bytes, enum side side, struct operand *operand)
 {
     const struct block *b = sim_block_at(address);
@@ -133,9 +145,10 @@ uint64_t sim_stamp(void)
     return ++stamps;
 }
 
-static CUresult device_alloc(size_t bytes, CUdeviceptr *address)
+static CUresult device_alloc(size_t bytes, bool pooled, CUdeviceptr *address)
 {
-    struct block b = {.bytes = bytes, .kind = BLOCK_DEVICE, .ctx = sim_current(), .device = sim_current()->device};
+    struct block b = {.bytes = bytes, .kind = BLOCK_DEVICE, .ctx = sim_current(), .device = sim_current()->device,
+                      .pooled = pooled};
     CUresult error = allot(bytes, b.ctx);
 
     if (!error)
@@ -162,7 +175,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 
     if (!error && !address)
         error = CUDA_ERROR_INVALID_VALUE;
-    return sim_leave(error ? error : device_alloc(bytes, address));
+    return sim_leave(error ? error : device_alloc(bytes, false, address));
 }
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t rows, unsigned element)
@@ -239,7 +252,7 @@ CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
         error = CUDA_ERROR_INVALID_VALUE;
     if (!error && !sim_stream(stream, sim_current()))
         error = CUDA_ERROR_INVALID_HANDLE;
-    return sim_leave(error ? error : device_alloc(bytes, address));
+    return sim_leave(error ? error : device_alloc(bytes, true, address));
 }
 
 static void end_free(struct op *op)

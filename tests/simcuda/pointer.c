@@ -43,7 +43,7 @@ static CUresult attribute_of(const struct block *b, uintptr_t address, CUpointer
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         return put_int(data, b->device);
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        return put_int(data, b->kind == BLOCK_DEVICE);
+        return put_int(data, b->kind == BLOCK_DEVICE && !b->pooled);
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
         return put_address(data, b->at);
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:

@@ -176,8 +176,10 @@ struct block {
     unsigned long long id; /* never used again */
     struct span span;      /* device and borrowed */
     size_t mapped;         /* managed and pinned: bytes of the mapping */
+    bool pooled;           /* device: allocated in a stream's order; such memory has no handle */
     unsigned opened;       /* borrowed: times */
     uint64_t stamp[2];     /* borrowed: of whom, which */
+    uint64_t origin;       /* borrowed: where in the owner's file */
 };
 
 struct block *sim_block_at(uintptr_t address); /* that contains it, or NULL */
@@ -185,12 +187,18 @@ CUresult sim_block_add(const struct block *block, struct block **out); /* gives 
 void sim_block_drop(struct block *block);      /* and its memory */
 struct block *sim_block_borrowed(const uint64_t stamp[2], struct CUctx_st *ctx);
 
+/* Has ctx something else open of that process that was where [origin, origin + bytes) of its memory is? */
+bool sim_block_overlaps(uint64_t owner, uint64_t origin, size_t bytes, const struct CUctx_st *ctx);
+
 static inline bool sim_on_device(const struct block *b)
 {
     return b && b->kind <= BLOCK_MANAGED;
 }
 
 enum side { SIDE_ANY, SIDE_HOST, SIDE_DEVICE };
+
+/* b, if it is another process's, is about to be touched. */
+void sim_count_peer(const struct block *b, size_t bytes);
 
 struct operand {
     char *real;
@@ -235,7 +243,7 @@ enum need { NEED_NOTHING, NEED_INIT, NEED_CONTEXT };
 
 struct fault {
     unsigned long oom, pinned, sticky, lost; /* countdowns; 0: off */
-    unsigned long oom_from, pinned_from, code_from; /* the same, but once they are over it stays so */
+    unsigned long oom_from, pinned_from, code_from, export_from, open_from; /* the same, but once they are over it stays so */
     unsigned long delay_us;
     unsigned long guest[GUEST_NFAULTS], guest_delay_ms; /* what befalls the guest: countdowns, and each init's delay */
     bool hold;
@@ -259,6 +267,7 @@ extern struct sim sim;
 CUresult sim_enter(enum need need); /* locks, whatever it returns */
 CUresult sim_leave(CUresult error); /* unlocks; returns error */
 bool sim_device_valid(CUdevice device);
+CUresult sim_reach(int device, int peer); /* PEER_ACCESS_UNSUPPORTED: it cannot */
 CUuuid sim_uuid(int device);
 int sim_device_of(const CUuuid *uuid); /* -1: not visible here */
 CUresult sim_fault_environment(void);

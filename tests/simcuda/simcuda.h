@@ -36,6 +36,9 @@ struct simcuda_counters {
     unsigned long long pinned_allocs, pinned_frees; /* and registrations */
     unsigned long long streams, events;             /* created */
     unsigned long long contexts;                    /* created, primary ones too */
+    unsigned long long exports, opens, closes;      /* of memory between processes (IPC) */
+    unsigned long long peer_bytes;                  /* of other processes' memory, that copies and kernels (of which it
+                                                       is known what they touch) were told to read or write */
 };
 
 void simcuda_counters(struct simcuda_counters *counters);
@@ -50,6 +53,8 @@ void *simcuda_alias(const void *device_ptr);
  *   pinned:after=N  the N-th allocation or registration of pinned memory fails, once
  *   oom:from=N, pinned:from=N  the N-th and all later ones fail
  *   code:from=N     the N-th and all later modules hold no code for the device
+ *   ipc-export:from=N, ipc-open:from=N  the N-th allocation and all later ones cannot be named to other processes, or
+ *                   the N-th of others and all later ones cannot be opened: as where a container forbids it
  *   sticky:after=N  the N-th copy, fill or launch from now breaks its context: CUDA_ERROR_ILLEGAL_ADDRESS ever after
  *   lost:after=N    at the N-th copy, fill or launch its context is destroyed, with all its memory
  *   delay:us=N      as TUTTI_SIM_DELAY_US
