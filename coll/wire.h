@@ -36,11 +36,13 @@ struct tt_flight {
     struct tt_place *place;     /* who copies from or to buf; NULL: it is the host's */
     int queue;                  /* and the first of its queues for that, one for each enum tt_flow */
     bool lends;                 /* a receive's bytes may stay where they are until it is released */
+    int step;                   /* of the plan, for who posted it */
     /* set by the wire */
     bool over;
     bool failed;    /* not all bytes could be copied: tt_fault() says why */
     size_t arrived; /* what a receive that is over has brought */
     const void *at; /* lent, elsewhere than in buf; NULL: it is there */
+    bool taken;     /* for who posted it: it has looked at that */
     /* a channel's own */
     uint64_t context;
     size_t moved;         /* bytes, so far */
@@ -60,11 +62,13 @@ struct tt_batch {
     const struct tt_routes *routes;
     int n;
     struct tt_flight *flights;
+    bool eager; /* flights are marked over one by one, as far as they are; else all at once will do */
     int carried[TT_DISTANCES]; /* of them, that may not be over yet */
     /* of those that are far, in their order */
     int nrequests;
     MPI_Request *requests;
     MPI_Status *statuses;
+    int *indices; /* room */
 };
 
 /* Functions return MPI error codes. Nothing blocks. */

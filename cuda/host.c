@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The host's memory as a place. Everything is done when the call returns, so its queues are always empty; scratch is
- * pooled, because a large malloc is a fresh mapping whose every page faults again. */
+ * pooled, because a large malloc is a fresh mapping whose every page faults again. Long results go past the caches
+ * (stream.h), made a block at a time. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "cuda/inside.h"
+#include "cuda/stream.h"
 
+enum { BLOCK = 4096 };
 
 static void *make(size_t bytes)
 {
@@ -49,16 +51,63 @@ static int copy(struct tt_place *place, int queue, void *dst, const void *src, s
     (void)place;
     (void)queue;
     if (bytes > 0)
-        memcpy(dst, src, bytes);
+        tt_copy_host(dst, src, bytes);
     return 0;
 }
 
-static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
-                  int k, size_t n)
+/* In the order given: what waits stays in the first cache. */
+static void reduce_block(const struct tt_cell *cell, void *out, const void *const *src, int k, unsigned order, size_t n)
 {
+    _Alignas(64) char room[TT_MAX_WAITING][BLOCK];
+    const void *waiting[TT_MAX_WAITING + 1];
+    int w = 0, left = k - 1;
+
+    for (int j = 0; j < k; j++) {
+        waiting[w++] = src[j];
+        for (int i = tt_foldings(order, j); i > 0; i--, w--) {
+            void *const to = --left > 0 ? room[w - 2] : out;
+
+            cell->host(to, &waiting[w - 2], 2, n);
+            waiting[w - 2] = to;
+        }
+    }
+}
+
+/* Block by block: so memory sees each source once and dst once. */
+static void reduce_blocks(const struct tt_cell *cell, char *dst, const void *const *src, int k, unsigned order, size_t n,
+                          bool streams)
+{
+    const size_t most = BLOCK / cell->size;
+    _Alignas(64) char made[BLOCK];
+    const void *from[TT_MAX_SOURCES];
+
+    for (size_t at = 0; at < n; at += most) {
+        const size_t m = n - at < most ? n - at : most;
+        char *const to = dst + at * cell->size;
+
+        for (int j = 0; j < k; j++)
+            from[j] = (const char *)src[j] + at * cell->size;
+        if (k > 2 && order != TT_ACCUMULATE)
+            reduce_block(cell, streams ? made : to, from, k, order, m);
+        else
+            cell->host(streams ? made : to, from, k, m);
+        if (streams)
+            tt_stream(to, made, m * cell->size);
+    }
+    tt_stream_end(streams);
+}
+
+static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
+                  int k, unsigned order, size_t n)
+{
+    const bool streams = tt_streams(dst, src, k, n * cell->size);
+
     (void)place;
     (void)queue;
-    cell->host(dst, src, k, n);
+    if (!streams && (k == 2 || order == TT_ACCUMULATE))
+        cell->host(dst, src, k, n);
+    else
+        reduce_blocks(cell, dst, src, k, order, n, streams);
     return 0;
 }
 

@@ -557,11 +557,11 @@ START_TEST(a_reduction_is_one_launch_and_equals_the_hosts)
     cell->host(expected, host_src, 3, N);
     ck_assert(place->dev->reduces(place, cell));
     launches = count().launches;
-    TT_OK(place->dev->reduce(place, QUEUE, cell, device[1], src, 3, N));
+    TT_OK(place->dev->reduce(place, QUEUE, cell, device[1], src, 3, TT_ACCUMULATE, N));
     ck_assert_int_eq(wait_for(place, QUEUE), 1);
     ck_assert_mem_eq(cu.alias(device[1]), expected, sizeof expected);
     ck_assert_uint_eq(count().launches - launches, 1);
-    TT_OK(place->dev->reduce(place, QUEUE, cell, device[1], src, 3, 0));
+    TT_OK(place->dev->reduce(place, QUEUE, cell, device[1], src, 3, TT_ACCUMULATE, 0));
     ck_assert_uint_eq(count().launches - launches, 1);
 }
 END_TEST
@@ -577,7 +577,7 @@ START_TEST(every_kernel_can_be_launched)
             const struct tt_cell *cell = tt_cell_find((enum tt_type)type, (enum tt_op)op);
 
             if (cell && place->dev->reduces(place, cell))
-                TT_OK(place->dev->reduce(place, QUEUE, cell, block, src, 2, 100));
+                TT_OK(place->dev->reduce(place, QUEUE, cell, block, src, 2, TT_ACCUMULATE, 100));
         }
     ck_assert_int_eq(wait_for(place, QUEUE), 1);
     ck_assert(!place->dev->reduces(place, tt_cell_find(TT_TYPE_f80, TT_OP_sum)));
@@ -590,7 +590,7 @@ START_TEST(a_misaligned_buffer_is_refused_before_it_breaks_the_context)
     char *block = place->dev->take(place, 4096);
     const void *src[2] = {block, block + 2};
 
-    ck_assert_int_eq(place->dev->reduce(place, QUEUE, tt_cell_find(TT_TYPE_f32, TT_OP_sum), block, src, 2, 10), -1);
+    ck_assert_int_eq(place->dev->reduce(place, QUEUE, tt_cell_find(TT_TYPE_f32, TT_OP_sum), block, src, 2, TT_ACCUMULATE, 10), -1);
     ck_assert_ptr_nonnull(strstr(tt_fault(), "aligned to 4 bytes"));
 }
 END_TEST
@@ -860,7 +860,7 @@ START_TEST(the_host_is_a_place_like_any_other)
     for (int i = 0; i < N; i++)
         a[i] = i, b[i] = 2 * i;
     TT_OK(place->dev->enter(place));
-    TT_OK(place->dev->reduce(place, QUEUE, tt_cell_find(TT_TYPE_i32, TT_OP_sum), sum, src, 2, N));
+    TT_OK(place->dev->reduce(place, QUEUE, tt_cell_find(TT_TYPE_i32, TT_OP_sum), sum, src, 2, TT_ACCUMULATE, N));
     TT_OK(place->dev->copy(place, QUEUE, b, sum, sizeof b));
     ck_assert_int_eq(place->dev->poll(place, QUEUE), 1);
     ck_assert_int_eq(b[N - 1], 3 * (N - 1));
