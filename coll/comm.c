@@ -47,6 +47,7 @@ static void comm_free(struct tt_comm *c)
     tt_topo_free(c->topo);
     tt_hints_free(c->hints);
     free(c->routes.channels);
+    free(c->routes.near);
     free(c->turns);
     free(c);
 }
@@ -263,18 +264,36 @@ static bool agree_on_id(MPI_Comm comm, struct tt_comm *c)
     return true;
 }
 
+/* NULL if there is no memory. */
+static bool *mark_near(const struct tt_comm *c, struct tt_channel **channels, bool *all_near)
+{
+    bool *near = malloc((size_t)c->size * sizeof *near);
+
+    *all_near = near;
+    for (int r = 0; near && r < c->size; r++) {
+        near[r] = channels && channels[r];
+        *all_near &= near[r] || r == c->rank;
+    }
+    return near;
+}
+
 /* All ranks have theirs, or nobody uses any. */
 static void find_channels(struct tt_comm *c)
 {
     struct tt_channel **channels;
     const bool found = tt_node_channels(c->wire_comm, c->size, &channels) == 0;
+    struct tt_routes *routes = &c->routes;
 
-    if (tt_all_have(c->wire_comm, found ? c : NULL)) {
-        c->routes.channels = channels;
-        c->routes.context = c->id;
-    } else {
-        free(channels);
+    routes->near = found ? mark_near(c, channels, &routes->all_near) : NULL;
+    if (tt_all_have(c->wire_comm, routes->near)) {
+        routes->channels = channels;
+        routes->context = c->id;
+        return;
     }
+    free(channels);
+    free(routes->near);
+    routes->near = NULL;
+    routes->all_near = false;
 }
 
 /* What all ranks do together, even one that has no memory for the state: c is NULL there. Then nobody makes it ready,

@@ -26,6 +26,7 @@ struct tt_lane_state {
     int next;      /* step to post next */
     int from;      /* where the round under way begins */
     int arriving;  /* receives of it that have not been taken */
+    int lent;      /* of those that have: what is still with its sender */
     bool after;    /* something waits for them */
     int errors;    /* that the wire has reported */
     unsigned busy; /* bit per enum tt_flow: queues of home that this round gave work to */

@@ -22,6 +22,8 @@ struct tt_routes {
     MPI_Comm comm; /* private */
     const struct tt_wire *wire[TT_DISTANCES];
     struct tt_channel **channels; /* to each rank; NULL: it is far. All are, where there is no such array */
+    bool *near;                   /* what of each rank is not NULL there; or NULL */
+    bool all_near;                /* but for this rank itself */
     uint64_t context;             /* tells the communicator from others, to whoever is near */
 };
 
