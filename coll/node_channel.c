@@ -304,6 +304,8 @@ static bool read_bytes(struct tt_channel *c, const struct tt_record *r, const ch
             tt_gpu_pin(f, &c->in);
         piece = land(f, bytes, r->length);
         f->undone += piece.flight != NULL;
+        if (f->moved == f->arrived)
+            c->inbound = NULL;
         tt_channel_end_receive(c, f);
     } else {
         memcpy(c->stray->data + c->stray->moved, bytes, r->length);
@@ -460,7 +462,7 @@ void tt_channel_break(struct tt_channel *c)
     abandon_all(&c->receives);
     abandon_pieces(&c->out, c->leaving);
     abandon_pieces(&c->in, c->landing);
-    if (c->inbound && !c->inbound->over)
+    if (c->inbound)
         tt_channel_abandon(c->inbound);
     c->expected = 0;
 }
