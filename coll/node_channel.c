@@ -121,7 +121,6 @@ static void send_on(struct tt_channel *c)
 static void end_receive(struct tt_channel *c, struct tt_flight *f)
 {
     c->expected--;
-    c->inbound = NULL;
     f->over = true;
 }
 
@@ -180,8 +179,10 @@ static bool read_record(struct tt_channel *c, const struct tt_record *r)
         return false;
     if (c->inbound) {
         land(c->inbound, bytes, r->length);
-        if (c->inbound->moved == c->inbound->arrived)
+        if (c->inbound->moved == c->inbound->arrived) {
             end_receive(c, c->inbound);
+            c->inbound = NULL;
+        }
     } else {
         memcpy(c->stray->data + c->stray->moved, bytes, r->length);
         c->stray->moved += r->length;
