@@ -199,12 +199,28 @@ struct tt_fares {
     double crossing;          /* how much of the messages is across: 0 to 1 */
 };
 
-/* Where pairs of ranks fold (pieces.h), those that stand for a pair are behind the others, of whom those are who have
- * met one of them since. So a step has a fare for each two of these, the earlier in this list first. */
-enum tt_fold_state { TT_FOR_TWO, TT_MET_ONE, TT_FOR_ONE, TT_FOLD_STATES };
-struct tt_fold_fares {
-    struct tt_fares between[TT_FOLD_STATES][TT_FOLD_STATES];
+/* Where pairs of ranks fold (pieces.h) ranks do not keep step: who stands for a pair begins later, and whoever meets one
+ * goes on later. Ranks that have met the same so far, by the same links, are of a kind; before the first step, those who
+ * stand for a pair within a node, or across, and those who stand for themselves. In a step ranks of two kinds meet, and
+ * become one kind, whose number is the meeting's. There are few: only who shares links with whom tells kinds apart. */
+enum { TT_PAIR_NEAR, TT_PAIR_FAR, TT_SINGLE, TT_FIRST_KINDS, TT_MOST_KINDS = 32 };
+struct tt_meeting {
+    unsigned char of[2];
+    bool any;             /* message; else ranks of the one kind wait */
+    bool first;           /* among them is who is left with the first parts */
+    unsigned pairs;       /* 1 << kind: among them are such pairs */
+    struct tt_fare fare;  /* if all of the step are as long */
+    double blocks, share; /* where parts are blocks (tt_part): of how many blocks the longer message is; and how long
+                             all that share its links take, in terms of a block through one port */
 };
+struct tt_meetings {
+    int n;
+    const struct tt_meeting *of;
+};
+
+/* In which order ranks that stay meet, by the bits of their numbers, and what they then send: halves of what they
+ * share, near or far first (pieces.h), or all that they have, near first. */
+enum tt_folded { TT_HALVES_NEAR, TT_HALVES_FAR, TT_DOUBLES_NEAR, TT_FOLDED };
 
 /* The port that most of a pattern's messages go through, in whatever step: how many steps there are before it is used,
  * and the fare of all its messages, n bytes each. */
@@ -231,10 +247,9 @@ struct tt_net {
     struct tt_fares
         climb[TT_MAX_BITS]; /* groups of 2^k send to the next group, which sends back if there is one more */
     struct tt_fares fold;   /* the ranks that sit out in folding send to their partners */
-    struct tt_fold_fares folded[2][TT_MAX_BITS]; /* near first, far first (pieces.h): those that stay swap with who
-                                                    differs in bit k, by their numbers then */
-    struct tt_fold_fares merge[TT_MAX_BITS];     /* of the groups that merge at level k > 0 (pieces.h) the one's
-                                                                first rank sends to the other's */
+    struct tt_meetings folded[TT_FOLDED][TT_MAX_BITS]; /* those that stay swap with who differs in bit k */
+    struct tt_meetings merge[TT_MAX_BITS];             /* of the groups that merge at level k (pieces.h) the one's
+                                                          first rank sends to the other's; all begin as singles */
     struct tt_fares halves[TT_MAX_BITS];         /* of those that stay, 2^k to 2^(k+1) - 1 send to those 2^k below */
     struct tt_fares reverse;                     /* who stays sends to whose number has its binary digits in reverse */
     struct tt_fares tree[TT_MAX_BITS];           /* every multiple of 2^(k+1) sends to the rank 2^k further on */

@@ -48,20 +48,6 @@ double tt_one_cost(const struct tt_net *net, int root, double n, int messages)
     return n > 0 ? tt_larger(port(net, &f->near, n, messages), port(net, &f->far, n, messages)) : 0;
 }
 
-bool tt_neighbours(const struct tt_net *net, int root, int ranks)
-{
-    const int first = tt_mod(root + 1, net->size), last = tt_mod(root + ranks, net->size);
-
-    return net->node[first] == net->node[root] && net->node[last] == net->node[root];
-}
-
-double tt_few_cost(const struct tt_net *net, int root, double n, int ranks)
-{
-    const struct tt_fares *f = &net->one[net->node[root]];
-
-    return tt_neighbours(net, root, ranks) ? port(net, &f->near, n, ranks) : tt_one_cost(net, root, n, ranks);
-}
-
 double tt_others_cost(const struct tt_net *net, double n, int messages)
 {
     const double p = net->size, alone = (p - 1) * net->alone.near.beta;

@@ -50,12 +50,12 @@ int tt_allgather_doubling(struct tt_plan *p, const struct tt_shape *s)
 void tt_double_cost(struct tt_ready *t, const struct tt_shape *s, const struct tt_net *net, enum tt_order order)
 {
     const int size = tt_pow2_below(net->size);
-    const enum tt_order first = order == TT_FAR_FIRST ? TT_NEAR_FIRST : TT_FAR_FIRST; /* in reverse */
+    const enum tt_folded which = order == TT_FAR_FIRST ? TT_DOUBLES_NEAR : TT_HALVES_FAR; /* in reverse */
 
     for (int have = 1; have < size; have *= 2) {
         const int k = tt_steps(tt_partner_bit(order, size, have));
 
-        tt_fold_step(t, net, &net->folded[first][k], tt_parts_sent(s, size, have, order == TT_FAR_FIRST), false);
+        tt_fold_step(t, net, &net->folded[which][k], tt_parts_sent(s, size, have), false);
     }
 }
 
@@ -64,8 +64,8 @@ double tt_allgather_doubling_cost(const struct tt_shape *s, const struct tt_net 
     const double n = tt_block_bytes(s);
     struct tt_ready t = tt_fold_cost(net, n, 0);
 
-    t.at[TT_FOR_TWO] = tt_larger(t.at[TT_FOR_TWO], tt_copies(net, n));
-    t.at[TT_FOR_ONE] = tt_copies(net, n);
+    for (int kind = 0; kind < t.kinds; kind++)
+        t.at[kind] = tt_larger(t.at[kind], tt_copies(net, n));
     tt_double_cost(&t, s, net, TT_FAR_FIRST);
     return tt_unfold_cost(&t, net, n * net->size);
 }

@@ -48,7 +48,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     struct tt_ready t = tt_fold_cost(net, n, tt_adds(net, n));
 
     for (int k = 0; 2 << k <= net->size; k++)
-        tt_fold_step(&t, net, &net->folded[TT_NEAR_FIRST][k], (struct tt_sent){n, n, n}, true);
+        tt_fold_step(&t, net, &net->folded[TT_HALVES_NEAR][k], (struct tt_sent){.n = n}, true);
     return net->size == 1 ? tt_copies(net, n) : tt_unfold_cost(&t, net, n);
 }
 

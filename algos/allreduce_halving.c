@@ -28,7 +28,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     struct tt_ready t = tt_fold_cost(net, n, tt_adds(net, n));
 
     tt_halve_cost(&t, s, net, TT_NEAR_FIRST);
-    t.at[TT_FOR_TWO] = t.at[TT_FOR_ONE] = tt_all_ready(&t);
+    t = tt_first_ready(tt_all_ready(&t));
     tt_double_cost(&t, s, net, TT_NEAR_FIRST);
     return tt_unfold_cost(&t, net, n);
 }

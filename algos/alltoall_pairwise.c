@@ -84,8 +84,8 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return tt_exchange_blocks(p, s, 1);
 }
 
-/* One step, on average. On two nodes, if neighbours are not on the same, every rank has near and far partners in turn.
- */
+/* One step, on average. On two nodes, if neighbours are not on the same, every rank has near and far partners in turn,
+ * some ranks the far ones while others have the near ones: so NICs never rest. */
 static struct tt_fare step(const struct tt_net *net, double n)
 {
     const struct tt_fares *mixed = &net->pair, *pure = &net->pair_pure;
@@ -93,9 +93,10 @@ static struct tt_fare step(const struct tt_net *net, double n)
     const bool far = mixed->far.alpha + n * mixed->far.beta > mixed->near.alpha + n * mixed->near.beta;
     const struct tt_fare *worse = far ? &mixed->far : &mixed->near, *better = far ? &mixed->near : &mixed->far;
     const double much = 1 - turns / 2, little = turns / 2;
+    const double beta = much * worse->beta + little * better->beta + pure->near.beta + pure->far.beta;
 
     return (struct tt_fare){much * worse->alpha + little * better->alpha + pure->near.alpha + pure->far.alpha,
-                            much * worse->beta + little * better->beta + pure->near.beta + pure->far.beta};
+                            tt_larger(beta, net->all.far.beta / net->size)};
 }
 
 /* A rank meets itself in one step, and in the next but one the rank whom it meets in the next does. */
@@ -110,11 +111,22 @@ static double one_at_a_time(const struct tt_net *net, double n, double copy)
     return tt_larger(p * one, selves * copy + (p - selves) * (0.9 * one + 0.1 * tt_takes(net, &net->alone, n)));
 }
 
+/* Where partners are on other nodes by turns: by how much a rank has more of these than on average, since in each round
+ * it has whole ones. */
+static double whole_ones(const struct tt_net *net, int at_once)
+{
+    const int p = net->size, rest = p % at_once;
+    const double across = net->all.crossing * (p - 1) / p;
+    const int round = (int)(at_once * across + 0.99), last = (int)(rest * across + 0.99);
+
+    return across > 0 ? (p / at_once * round + last) / (p * across) : 1;
+}
+
 double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int at_once)
 {
     const double n = tt_bytes(s, s->count), copy = tt_copies(net, n), turns = net->shift[0].crossing;
     const double rounds = (net->size + at_once - 1) / at_once, at = net->size / rounds;
-    const double all = tt_larger(net->all.near.beta, net->all.far.beta),
+    const double all = tt_larger(net->all.near.beta, net->all.far.beta * whole_ones(net, at_once)),
                  alpha = tt_larger(net->all.near.alpha, net->all.far.alpha);
     const struct tt_fare f = step(net, n), some = {alpha, turns * all / net->size + (1 - turns) * f.beta};
 

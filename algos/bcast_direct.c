@@ -53,15 +53,10 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     const int others = net->size - 1, parts = s->count < others ? (int)s->count : others;
     const double part = parts > 0 ? tt_bytes(s, tt_cut(s->count, others, 1)) : 0;
 
-    const bool few = parts > 0 && net->all.crossing > 0 && tt_neighbours(net, s->root, parts);
-
     if (parts == 0)
         return 0;
-    if (parts == others)
-        return tt_one_cost(net, s->root, part, others) + tt_others_cost(net, part, others - 1) +
-               overlap(net, s->root, part, others);
-    /* who is across is sent to first by those on the root's node, who are the last to be sent to */
-    return tt_few_cost(net, s->root, part, parts) + tt_others_cost(net, part, few ? others - parts : others - 1);
+    return tt_one_cost(net, s->root, part, parts) + tt_others_cost(net, part, others - 1) +
+           (parts == others ? overlap(net, s->root, part, others) : 0);
 }
 
 TT_ALGORITHM(bcast, direct,

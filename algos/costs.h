@@ -157,27 +157,30 @@ static inline double tt_parts_bytes(const struct tt_shape *s, int parts, int fir
 /* Bytes of a block; of the average one, rounded up. */
 double tt_block_bytes(const struct tt_shape *s);
 
-/* ---- folding: when those that stand for a pair are ready, and the others; at last, all of them ---- */
+/* ---- folding: when ranks of each kind (struct tt_meeting) are ready ---- */
 struct tt_ready {
-    double at[TT_FOLD_STATES];
+    int kinds;
+    double at[TT_MOST_KINDS];
+    unsigned pairs[TT_MOST_KINDS];
 };
 double tt_all_ready(const struct tt_ready *t);
 
-/* The pairs fold, n bytes, and add. */
+/* Before the first step: all are ready at t; the pairs fold, n bytes, and add. */
+struct tt_ready tt_first_ready(double t);
 struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add);
 
-/* What a step sends, in bytes: who stands for a pair, the others, and all on average. */
+/* What a step sends: n bytes, or so many a block; by those only who have the first parts, if there are no others. */
 struct tt_sent {
-    double pairs, singles, mean;
+    double n;
+    bool blocks, first;
 };
 
-/* All exchange, or merge, by these fares. Who has to wait waits. */
-void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fold_fares *fares, struct tt_sent n,
+/* Ranks meet, and add. Who has to wait waits. */
+void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_meetings *step, struct tt_sent sent,
                   bool add);
 
-/* So many parts of a scope of so many: of blocks, those of pairs have two. by_place: with the parts of one's own
- * number, else with whatever parts, so that any may be the longest. */
-struct tt_sent tt_parts_sent(const struct tt_shape *s, int size, int parts, bool by_place);
+/* So many parts of a scope of so many. */
+struct tt_sent tt_parts_sent(const struct tt_shape *s, int size, int parts);
 
 /* When those that sat out have the n bytes that they are handed, and all others are done. */
 double tt_unfold_cost(const struct tt_ready *t, const struct tt_net *net, double n);
@@ -189,8 +192,6 @@ double tt_bcast_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_direct_cost(const struct tt_shape *s, const struct tt_net *net);
 double tt_one_cost(const struct tt_net *net, int root, double n, int messages);
-bool tt_neighbours(const struct tt_net *net, int root, int ranks);           /* share its node: so many behind it */
-double tt_few_cost(const struct tt_net *net, int root, double n, int ranks); /* so many behind the root, and it */
 double tt_others_cost(const struct tt_net *net, double n, int messages);     /* everybody but one */
 double tt_everybody_cost(const struct tt_net *net, double n, int messages);
 double tt_few_at_once_cost(const struct tt_shape *s, const struct tt_net *net, double overhead);

@@ -11,9 +11,15 @@ static int first_of_part(int i, int pairs)
     return i < pairs ? 2 * i : i + pairs;
 }
 
+/* Is its shape stated in one vector? */
+static bool is_vector(const struct tt_shape *s)
+{
+    return s->coll == TT_COLL_allreduce || s->coll == TT_COLL_reduce || s->coll == TT_COLL_bcast;
+}
+
 int64_t tt_part(const struct tt_shape *s, int parts, int i)
 {
-    if (s->coll == TT_COLL_allreduce || s->coll == TT_COLL_reduce || s->coll == TT_COLL_bcast)
+    if (is_vector(s))
         return tt_cut(s->count, parts, i);
     return tt_offset(s, first_of_part(i, s->size - parts));
 }
@@ -137,65 +143,87 @@ struct tt_loc tt_group_merge(struct tt_plan *p, int bit, struct tt_loc all, stru
     return room;
 }
 
+struct tt_ready tt_first_ready(double t)
+{
+    struct tt_ready ready = {.kinds = TT_FIRST_KINDS};
+
+    for (int kind = 0; kind < TT_FIRST_KINDS; kind++)
+        ready.at[kind] = t;
+    ready.pairs[TT_PAIR_NEAR] = 1 << TT_PAIR_NEAR;
+    ready.pairs[TT_PAIR_FAR] = 1 << TT_PAIR_FAR;
+    return ready;
+}
+
+/* Between the ranks of pairs of one kind, all pairs at once. */
+static double pair_takes(const struct tt_net *net, int kind, double n)
+{
+    const struct tt_fare *f = kind == TT_PAIR_FAR ? &net->fold.far : &net->fold.near;
+
+    return n > 0 ? net->overhead + f->alpha + n * f->beta : 0;
+}
+
 struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add)
 {
-    return (struct tt_ready){{net->fold.any ? tt_takes(net, &net->fold, n) + add : 0}};
+    struct tt_ready ready = tt_first_ready(0);
+
+    ready.at[TT_PAIR_NEAR] = pair_takes(net, TT_PAIR_NEAR, n) + add;
+    ready.at[TT_PAIR_FAR] = pair_takes(net, TT_PAIR_FAR, n) + add;
+    return ready;
 }
 
-/* One kind of links: of those who share one, the longest message is over when all are. */
-static double longest_over(const struct tt_fare *f, const struct tt_fare *alone, double longest, double mean)
+/* A meeting, once both are ready. */
+static double meeting_takes(const struct tt_net *net, const struct tt_meeting *m, struct tt_sent sent, bool add)
 {
-    return f->alpha + tt_larger(mean * f->beta, longest * tt_smaller(f->beta, alone->beta));
+    const double n = sent.blocks ? m->blocks * sent.n : sent.n;
+    const double flows = sent.blocks ? m->share * sent.n : m->fare.beta * sent.n;
+
+    return n > 0 ? net->overhead + m->fare.alpha + flows + (add ? tt_adds(net, n) : 0) : 0;
 }
 
-static double step_takes(const struct tt_net *net, const struct tt_fares *f, double longest, double mean, bool add)
-{
-    return net->overhead + (add ? tt_adds(net, longest) : 0) +
-           tt_larger(longest_over(&f->near, &net->alone.near, longest, mean),
-                     longest_over(&f->far, &net->alone.far, longest, mean));
-}
-
-void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_fold_fares *fares, struct tt_sent n,
+void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_meetings *step, struct tt_sent sent,
                   bool add)
 {
     const struct tt_ready before = *t;
 
-    for (int a = 0; a < TT_FOLD_STATES; a++)
-        for (int b = a; b < TT_FOLD_STATES; b++) {
-            const struct tt_fares *f = &fares->between[a][b];
-            const double longest = a == TT_FOR_TWO ? n.pairs : n.singles, mean = a == TT_FOR_TWO ? n.mean : n.singles;
-            const int met = b == TT_FOR_ONE && a != TT_FOR_ONE ? TT_MET_ONE : b;
-            double over;
+    for (int i = 0; i < step->n; i++) {
+        const struct tt_meeting *m = &step->of[i];
+        const double a = before.at[m->of[0]], b = before.at[m->of[1]];
 
-            if (!f->any)
-                continue;
-            over = tt_larger(before.at[a], before.at[b]) + step_takes(net, f, longest, mean, add);
-            t->at[a] = tt_larger(t->at[a], over);
-            t->at[met] = tt_larger(t->at[met], over);
-        }
+        t->at[i] = tt_larger(a, b) + (m->any ? meeting_takes(net, m, sent, add) : 0);
+        if (sent.first && !m->first)
+            t->at[i] = 0;
+        t->pairs[i] = m->pairs;
+    }
+    t->kinds = step->n;
 }
 
 double tt_all_ready(const struct tt_ready *t)
 {
-    return tt_larger(t->at[TT_FOR_TWO], tt_larger(t->at[TT_MET_ONE], t->at[TT_FOR_ONE]));
+    double all = 0;
+
+    for (int i = 0; i < t->kinds; i++)
+        all = tt_larger(all, t->at[i]);
+    return all;
 }
 
-struct tt_sent tt_parts_sent(const struct tt_shape *s, int size, int parts, bool by_place)
+struct tt_sent tt_parts_sent(const struct tt_shape *s, int size, int parts)
 {
-    const int64_t all = tt_part(s, size, size), longest = tt_part(s, size, parts);
-    const int64_t shortest = all - tt_part(s, size, size - parts); /* but no less than an element */
-    const int64_t least = shortest > 0 ? shortest : tt_part(s, size, 1);
-
-    const double mean = tt_larger(tt_bytes(s, all) * parts / size, tt_bytes(s, least));
-
-    if (by_place) /* pairs are neighbours: some links see the long ones only */
-        return (struct tt_sent){tt_bytes(s, longest), tt_bytes(s, least), (mean + tt_bytes(s, longest)) / 2};
-    return (struct tt_sent){tt_bytes(s, longest), tt_bytes(s, longest), mean};
+    if (is_vector(s))
+        return (struct tt_sent){.n = tt_parts_bytes(s, size, parts), .first = s->count <= 2 * parts};
+    return (struct tt_sent){.n = tt_block_bytes(s), .blocks = true};
 }
 
 double tt_unfold_cost(const struct tt_ready *t, const struct tt_net *net, double n)
 {
-    return tt_larger(tt_all_ready(t), t->at[TT_FOR_TWO] + tt_takes(net, &net->fold, n));
+    double all = 0;
+
+    for (int i = 0; i < t->kinds; i++) {
+        const double near = t->pairs[i] & 1 << TT_PAIR_NEAR ? pair_takes(net, TT_PAIR_NEAR, n) : 0;
+        const double far = t->pairs[i] & 1 << TT_PAIR_FAR ? pair_takes(net, TT_PAIR_FAR, n) : 0;
+
+        all = tt_larger(all, t->at[i] + tt_larger(near, far));
+    }
+    return all;
 }
 
 double tt_block_bytes(const struct tt_shape *s)

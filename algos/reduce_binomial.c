@@ -50,10 +50,10 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 
 double tt_reduce_binomial_cost(const struct tt_net *net, double n)
 {
-    struct tt_ready t = {0};
+    struct tt_ready t = tt_first_ready(0);
 
-    for (int k = 0; 1 << k <= net->size; k++)
-        tt_fold_step(&t, net, &net->merge[k], (struct tt_sent){n, n, n}, true);
+    for (int k = 0; 1 << k <= tt_pow2_below(net->size); k++)
+        tt_fold_step(&t, net, &net->merge[k], (struct tt_sent){.n = n}, true);
     return net->size == 1 ? tt_copies(net, n) : tt_all_ready(&t);
 }
 

@@ -84,15 +84,12 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     const bool ordered = !s->commutes || s->reproducible;
     const int others = net->size - 1, owners = ordered ? net->size : others;
     const int messages = s->count < owners - 1 ? (int)s->count : owners - 1;
-    const bool few = s->count < owners && tt_neighbours(net, s->root, (int)s->count); /* who have a part */
     const double n = tt_bytes(s, s->count), part = others > 0 ? tt_bytes(s, tt_cut(s->count, owners, 1)) : n;
-
-    const double home = few ? tt_few_cost(net, s->root, part, 1) : tt_one_cost(net, s->root, part, 1);
 
     if (others == 0)
         return tt_copies(net, n);
     return (ordered ? tt_everybody_cost(net, part, messages) : tt_others_cost(net, part, messages)) +
-           (owners - 1) * tt_adds(net, part) + home + (ordered ? 0 : tt_adds(net, n));
+           (owners - 1) * tt_adds(net, part) + tt_one_cost(net, s->root, part, 1) + (ordered ? 0 : tt_adds(net, n));
 }
 
 TT_ALGORITHM(reduce, direct,

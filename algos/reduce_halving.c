@@ -39,9 +39,33 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
+/* A message between a rank that stands for the root's pair and who has that number, or its partner in the pair. */
+static double hop(const struct tt_net *net, int root, int peer, double n)
+{
+    const bool far = net->node[root] != net->node[peer];
+    const struct tt_fare *f = far ? &net->alone.far : &net->alone.near;
+
+    return n > 0 ? net->overhead + f->alpha + n * f->beta + tt_adds(net, n) : 0;
+}
+
+/* A root that stays in its partner's place has other links than that. */
+static double root_halves(const struct tt_net *net, const struct tt_shape *s)
+{
+    const int size = tt_pow2_below(net->size), pairs = net->size - size, number = tt_folded_rank(s->root, net->size);
+    double t = hop(net, s->root, s->root ^ 1, tt_bytes(s, s->count));
+
+    for (int half = size / 2; half > 0; half /= 2) {
+        const int peer = number ^ tt_partner_bit(TT_NEAR_FIRST, size, half);
+
+        t += hop(net, s->root, peer < pairs ? 2 * peer + 1 : peer + pairs, tt_parts_bytes(s, size, half));
+    }
+    return t;
+}
+
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
-    const int size = tt_pow2_below(net->size);
+    const int size = tt_pow2_below(net->size), pairs = net->size - size;
+    const bool moved = s->root < 2 * pairs && s->root % 2 == 0;
     const double n = tt_bytes(s, s->count);
     struct tt_ready t = tt_fold_cost(net, n, tt_adds(net, n));
     double gather = 0;
@@ -53,7 +77,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
         gather += tt_takes(net, &net->halves[tt_steps(bit)],
                            tt_bytes(s, tt_part(s, size, 2 * have) - tt_part(s, size, have)));
     }
-    return tt_all_ready(&t) + gather;
+    return tt_larger(tt_all_ready(&t), moved ? root_halves(net, s) : 0) + gather;
 }
 
 TT_ALGORITHM(reduce, halving,

@@ -38,13 +38,14 @@ int tt_halve(struct tt_plan *p, const struct tt_shape *s, enum tt_order order)
 void tt_halve_cost(struct tt_ready *t, const struct tt_shape *s, const struct tt_net *net, enum tt_order order)
 {
     const int size = tt_pow2_below(net->size);
+    const enum tt_folded which = order == TT_NEAR_FIRST ? TT_HALVES_NEAR : TT_HALVES_FAR;
 
     if (size == 1)
-        t->at[TT_FOR_ONE] += tt_copies(net, tt_parts_bytes(s, 1, 1));
+        t->at[TT_SINGLE] += tt_copies(net, tt_parts_bytes(s, 1, 1));
     for (int half = size / 2; half > 0; half /= 2) {
         const int k = tt_steps(tt_partner_bit(order, size, half));
 
-        tt_fold_step(t, net, &net->folded[order][k], tt_parts_sent(s, size, half, order == TT_FAR_FIRST), true);
+        tt_fold_step(t, net, &net->folded[which][k], tt_parts_sent(s, size, half), true);
     }
 }
 
@@ -79,9 +80,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     struct tt_ready t = tt_fold_cost(net, all, tt_adds(net, all));
 
     tt_halve_cost(&t, s, net, TT_FAR_FIRST);
-    t.at[TT_MET_ONE] += tt_copies(net, n);
-    t.at[TT_FOR_ONE] += tt_copies(net, n);
-    return tt_unfold_cost(&t, net, n);
+    return tt_larger(tt_all_ready(&t) + tt_copies(net, n), tt_unfold_cost(&t, net, n));
 }
 
 TT_ALGORITHM(reduce_scatter, halving, .summary = "partners exchange halves of halves: log2(p) alpha + (p-1)/p n beta",

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "coll/aware.h"
+#include "coll/check.h"
 #include "coll/config.h"
 #include "coll/exec.h"
 #include "coll/meet.h"
@@ -39,7 +40,7 @@ void tt_comm_forget(struct tt_comm *c)
 static void comm_free(struct tt_comm *c)
 {
     tt_nccl_drop(c);
-    if (c->wire_comm != MPI_COMM_NULL)
+    if (c->wire_comm != MPI_COMM_NULL && !tt_checks_died(c))
         PMPI_Comm_free(&c->wire_comm);
     tt_comm_forget(c);
     tt_net_free(c->staged);
@@ -48,6 +49,7 @@ static void comm_free(struct tt_comm *c)
     tt_hints_free(c->hints);
     free(c->routes.channels);
     free(c->routes.near);
+    tt_checks_free(c->checks);
     free(c->turns);
     free(c);
 }
@@ -139,7 +141,7 @@ static unsigned count_slots(void)
     unsigned slots;
 
     PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found);
-    slots = tt_slots_below(found ? *bound : 32767);
+    slots = tt_slots_below((found ? *bound : 32767) - TT_TAGS_BEYOND);
     return slots < MAX_SLOTS ? slots : MAX_SLOTS;
 }
 

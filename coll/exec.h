@@ -64,7 +64,8 @@ void tt_req_fail(struct tt_req *req, const char *why);
 /* How many slots there are, so that no tag exceeds this one. */
 unsigned tt_slots_below(int tag);
 
-/* The first tag that no plan uses with so many slots. */
+/* The first tag that no plan uses with so many slots; and so many more, at least, are free for others. */
 int tt_tag_beyond(unsigned slots);
+enum { TT_TAGS_BEYOND = 8 };
 
 #endif

@@ -59,7 +59,7 @@ void tt_foreign_made(MPI_Comm comm)
 {
     struct tt_comm *state;
 
-    if (comm == MPI_COMM_NULL || tt_inside || !tt_is_on() || !tt_config.reproducible)
+    if (comm == MPI_COMM_NULL || tt_inside || !tt_is_on() || !(tt_config.reproducible || tt_config.check))
         return;
     tt_inside++;
     tt_comm_of(comm, TT_READY, &state);

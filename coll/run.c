@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "coll/begin.h"
+#include "coll/check.h"
+#include "coll/config.h"
 #include "coll/error.h"
 #include "coll/hook.h"
 #include "coll/init.h"
@@ -93,6 +95,17 @@ static int finish(struct tt_task *task, const struct tt_call *c, struct tt_comm 
     return error == TT_TASK_FAILED ? tt_call_fail(c, comm, task->why) : error;
 }
 
+/* Its ranks may not all be in the same call: so before that is known, nothing is done together that they might do in
+ * different orders. */
+static int check_first(const struct tt_call *c, struct tt_comm *comm)
+{
+    const int error = tt_checks(comm) ? tt_check_call(c, comm) : MPI_SUCCESS;
+
+    if (error == MPI_SUCCESS)
+        tt_comm_of(c->comm, TT_LOCATED, &comm);
+    return error;
+}
+
 static int run(const struct tt_call *c, struct tt_event *event)
 {
     struct tt_comm *comm;
@@ -102,7 +115,7 @@ static int run(const struct tt_call *c, struct tt_event *event)
 
     if (c->comm == MPI_COMM_NULL)
         return tt_call_native(c);
-    switch (tt_comm_of(c->comm, TT_LOCATED, &comm)) {
+    switch (tt_comm_of(c->comm, tt_config.check ? TT_READY : TT_LOCATED, &comm)) {
     case MPI_SUCCESS:
         break;
     case MPI_ERR_NO_MEM:
@@ -110,6 +123,9 @@ static int run(const struct tt_call *c, struct tt_event *event)
     default:
         return tt_call_native(c);
     }
+    error = tt_config.check ? check_first(c, comm) : MPI_SUCCESS;
+    if (error != MPI_SUCCESS)
+        return error;
     if (comm->inter && !tt_hook_exists)
         tt_meet(c->comm);
     begun = tt_begin(c, comm, TT_BLOCKING, NULL, &task, &error);

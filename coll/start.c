@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "coll/begin.h"
+#include "coll/check.h"
 #include "coll/comm.h"
+#include "coll/config.h"
 #include "coll/error.h"
 #include "coll/flat.h"
 #include "coll/init.h"
@@ -26,6 +28,8 @@ struct work {
     struct tt_comm *comm; /* held */
     struct tt_event event; /* if anybody watches: */
     struct tt_event *watched; /* this is it, or NULL */
+    struct tt_check *check;   /* TUTTI_CHECK's; NULL: there is none */
+    bool began;               /* with a check: the task could be begun */
     int ended;            /* what tt_task_end returned */
     void *arrays;         /* persistent: copies of those that the call points to */
     MPI_Datatype *held;   /* persistent: handles of our own, to free */
@@ -189,6 +193,7 @@ static struct work *work_new(const struct tt_call *c, struct tt_comm *comm)
     w->nheld = 0;
     w->keeps_op = w->holds_runs = false;
     w->watched = NULL;
+    w->check = NULL;
     return w;
 }
 
@@ -204,6 +209,7 @@ static void work_free(struct work *w)
     tt_comm_release(w->comm);
     free(w->held);
     free(w->arrays);
+    free(w->check);
     free(w);
 }
 
@@ -235,6 +241,72 @@ static void go(struct work *w)
         tt_poll_add(&w->poll);
 }
 
+/* ---- checked first: begun, but held until the ranks have met and agree on what they call ---- */
+
+/* All that the call names is held, as for one that is begun again. But its communicator may be freed before the MPI below
+ * starts, on some ranks and not yet on others: so it gets the private one, which has the same ranks, unless it is for the
+ * topology that the user's has. */
+static enum tt_begun begin_held(struct work *w, int *error)
+{
+    const MPI_Comm user = w->call.comm;
+    enum tt_begun begun;
+
+    if (w->comm->size > 1 && !(tt_rows[w->call.coll].traits & TT_NEIGHBOURS))
+        w->call.comm = w->comm->wire_comm;
+    begun = tt_begin(&w->call, w->comm, TT_PERSISTENT, &w->job, &w->task, error);
+    tt_watch_begin(w->watched, &w->task);
+    w->call.comm = user;
+    return begun;
+}
+
+static bool poll_checked(struct tt_poll *p)
+{
+    struct work *w = polled(p);
+
+    if (!tt_check_poll(w->check))
+        return false;
+    if (w->check->failed)
+        tt_task_cancel(&w->task, w->check->why);
+    else
+        tt_task_release(&w->task);
+    tt_check_next(w->check);
+    tt_check_end(w->check);
+    if (w->began) {
+        p->poll = poll_work;
+        return poll_work(p);
+    }
+    w->ended = TT_TASK_FAILED;
+    tt_watch_leave(w->watched, w->ended);
+    tt_stub_complete(&w->stub);
+    return true;
+}
+
+/* What the call means; or why it means nothing, which the others are told. */
+static int describe(struct work *w, const char **what)
+{
+    w->job = (struct tt_job){.call = &w->call, .row = &tt_rows[w->call.coll], .comm = w->comm};
+    *what = "";
+    return tt_job_describe(&w->job, what);
+}
+
+/* class and what: what describe said. A rank that cannot begin says so where the others meet it. */
+static void go_checked(struct work *w, enum tt_flavour flavour, int class, const char *what)
+{
+    int error = class;
+
+    w->task.why[0] = '\0';
+    tt_job_end(&w->job);
+    w->began = class == MPI_SUCCESS && begin_held(w, &error) == TT_BEGUN;
+    if (!w->began)
+        w->job = (struct tt_job){.call = &w->call, .row = &tt_rows[w->call.coll], .comm = w->comm};
+    if (!w->began && class == MPI_SUCCESS)
+        what = w->task.why;
+    tt_check_open(w->check, &w->job, flavour, w->began ? MPI_SUCCESS : MPI_ERR_OTHER, what);
+    w->poll = (struct tt_poll){.poll = poll_checked, .calls_out = true};
+    if (!poll_checked(&w->poll))
+        tt_poll_add(&w->poll);
+}
+
 /* ---- what a request is good for ---- */
 
 /* The communicator may be gone: then errors go where those of no communicator go. */
@@ -252,9 +324,13 @@ static int settle(struct tt_ticket *t, MPI_Status *status, int error)
     (void)status;
     if (error != MPI_SUCCESS)
         return error;
+    if (w->check && w->ended != TT_TASK_FAILED && w->ended != MPI_SUCCESS)
+        tt_call_handler(handler_of(t), w->ended); /* which the MPI below has not seen */
     if (w->ended != TT_TASK_FAILED)
         return w->ended;
     w->call.comm = handler_of(t);
+    if (w->check && w->check->failed)
+        return tt_check_raise(w->check, w->call.comm);
     return tt_call_fail(&w->call, w->comm, w->task.why);
 }
 
@@ -343,6 +419,34 @@ static void take_event(struct work *w, const struct tt_event *event)
     w->watched = &w->event;
 }
 
+/* This rank cannot even say what it calls: the others learn it when they have waited long enough. */
+static int give_up(struct work *w, struct tt_event *event)
+{
+    struct tt_comm *comm = w->comm;
+    const MPI_Comm user = w->call.comm;
+
+    comm->lost = comm->size > 1;
+    work_free(w);
+    tt_watch_leave(event, MPI_ERR_NO_MEM);
+    return tt_raise(user, "out of host memory, or of requests");
+}
+
+static int start_checked(struct work *w, struct tt_event *event, MPI_Request *request)
+{
+    const char *what;
+    const int class = describe(w, &what);
+
+    w->check = malloc(sizeof *w->check);
+    if (!w->check || (class == MPI_SUCCESS && (hold(w) || keep_call(w))) ||
+        tt_stub_open(&w->stub, false) != MPI_SUCCESS)
+        return give_up(w, event);
+    *request = w->stub.request;
+    tt_ticket_open(&w->ticket, *request, &nonblocking, false);
+    take_event(w, event);
+    go_checked(w, TT_NONBLOCKING, class, what);
+    return MPI_SUCCESS;
+}
+
 static int run_nonblocking(const struct tt_call *c, struct tt_event *event, MPI_Request *request)
 {
     struct tt_comm *comm;
@@ -357,6 +461,8 @@ static int run_nonblocking(const struct tt_call *c, struct tt_event *event, MPI_
         tt_watch_leave(event, MPI_ERR_NO_MEM);
         return tt_raise(c->comm, "out of host memory");
     }
+    if (tt_checks(comm))
+        return start_checked(w, event, request);
     begun = tt_begin(&w->call, comm, TT_NONBLOCKING, &w->job, &w->task, &error);
     tt_watch_begin(event, &w->task);
     switch (begun) {
@@ -389,6 +495,16 @@ int tt_run_nonblocking(const struct tt_call *c, MPI_Request *request)
 
 /* ---- persistent ---- */
 
+static void restart_checked(struct work *w, MPI_Request *request)
+{
+    const char *what;
+    int class;
+
+    PMPI_Start(request);
+    class = describe(w, &what);
+    go_checked(w, TT_PERSISTENT, class, what);
+}
+
 static int restart(struct tt_ticket *t)
 {
     struct work *w = work_of(t);
@@ -401,6 +517,11 @@ static int restart(struct tt_ticket *t)
     tt_job_end(&w->job);
     w->task.why[0] = '\0';
     w->watched = tt_watch_enter(&w->event, &w->call, TT_PERSISTENT);
+    if (w->check && !w->comm->freed) {
+        restart_checked(w, &request);
+        tt_inside--;
+        return MPI_SUCCESS;
+    }
     begun = w->comm->freed ? TT_REFUSED : tt_begin(&w->call, w->comm, TT_PERSISTENT, &w->job, &w->task, &error);
     tt_watch_begin(w->watched, &w->task);
     if (begun == TT_BEGUN) {
@@ -422,7 +543,8 @@ static int run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request
     struct work *w;
     int class;
 
-    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, TT_LOCATED, &comm) != MPI_SUCCESS)
+    if (c->comm == MPI_COMM_NULL ||
+        tt_comm_of(c->comm, tt_config.check ? TT_READY : TT_LOCATED, &comm) != MPI_SUCCESS)
         return tt_init_native(c, info, request);
     w = work_new(c, comm);
     if (!w)
@@ -432,7 +554,9 @@ static int run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request
         work_free(w);
         return tt_init_native(c, info, request);
     }
-    if (class == MPI_ERR_NO_MEM || hold(w) || keep_call(w) || tt_stub_open(&w->stub, true) != MPI_SUCCESS) {
+    w->check = tt_checks(comm) ? malloc(sizeof *w->check) : NULL;
+    if (class == MPI_ERR_NO_MEM || (tt_checks(comm) && !w->check) || hold(w) || keep_call(w) ||
+        tt_stub_open(&w->stub, true) != MPI_SUCCESS) {
         work_free(w);
         return tt_raise(c->comm, "out of host memory, or of requests");
     }

@@ -12,14 +12,17 @@
 #include "algos/levels.h"
 #include "selector/ports.h"
 
-enum { FOLD_CLASSES = TT_FOLD_STATES * TT_FOLD_STATES };
 enum { SAMPLES = 12 }; /* of the steps that an average is taken over */
+
+/* Where what ranks send doubles, who has two blocks for one of the others' is so much behind. */
+static const double BEHIND = 0.3;
 
 /* One message on its way, and as many more as there are others that do the same through the same ports. */
 struct sent {
     int out, in; /* ports */
-    int from, to;
+    int from, to, blocks;
     unsigned char level, class, turn;
+    double beta, share; /* as in struct tt_meeting */
 };
 
 /* What is looked up for every message: a rank's node, GPU, and ports at each level; and how many there are of it. */
@@ -30,18 +33,26 @@ struct place {
     struct tt_way way[TT_NLEVELS];
 };
 
+/* A rank where such as it are of a kind (struct tt_meeting). */
+struct member {
+    int kind;
+    unsigned pair; /* 1 << kind that it was first, if it stands for a pair */
+};
+
 /* A scope and what is on the way in it. Where several scopes do the same at the same time, each rank stands for all in
  * its place that go through its NIC: it weighs as much. */
 struct traffic {
     const struct tt_topo *t;
     const struct tt_ports *ports;
     int size;
-    const int *ranks;     /* of the topology */
-    struct place *places; /* of the same */
-    struct sent *sent;    /* room for two of each rank */
-    int *ready;           /* scratch: of each rank, how many messages it has had, in turns */
+    const int *ranks;            /* of the topology */
+    struct place *places;        /* of the same */
+    struct sent *sent;           /* room for two of each rank */
+    int *ready;                  /* scratch: of each rank, how many messages it has had, in turns */
+    struct member *member;       /* and of what kind it is by now */
+    struct tt_meeting *meetings; /* room for the next ones */
     int nsent;
-    int *load;               /* messages through each port; all zero but while fares are worked out */
+    int *load, *blocks;      /* messages, and blocks, through each port; all zero but while fares are worked out */
     int *members, *with_gpu; /* ranks of the scope, by node */
     int *sharing;            /* likewise, by port at TT_LEVEL_GPU */
 };
@@ -62,6 +73,12 @@ static void raise_to_busiest(struct traffic *w, struct tt_fares *fares)
     }
 }
 
+static void load_port(struct traffic *w, int port, int messages, int blocks)
+{
+    w->load[port] += messages;
+    w->blocks[port] += messages * blocks;
+}
+
 /* Puts all messages of a turn on their way, or takes them off. */
 static void fill_ports(struct traffic *w, int turn, int one)
 {
@@ -70,8 +87,8 @@ static void fill_ports(struct traffic *w, int turn, int one)
 
         if (m->turn != turn)
             continue;
-        w->load[m->out] += one * w->places[m->from].weight;
-        w->load[m->in] += m->in == m->out ? 0 : one * w->places[m->to].weight;
+        load_port(w, m->out, one * w->places[m->from].weight, m->blocks);
+        load_port(w, m->in, m->in == m->out ? 0 : one * w->places[m->to].weight, m->blocks);
     }
 }
 
@@ -218,13 +235,24 @@ static struct tt_fares subtrees(struct traffic *w)
     return fares;
 }
 
-static void send(struct traffic *w, int a, int b, int class, int turn)
+static void send_blocks(struct traffic *w, int a, int b, int class, int turn, int blocks)
 {
     const struct place *from = &w->places[a], *to = &w->places[b];
     const enum tt_level level = level_between(from, to);
 
-    w->sent[w->nsent++] = (struct sent){from->way[level].out, to->way[level].in,  a, b, (unsigned char)level,
-                                        (unsigned char)class, (unsigned char)turn};
+    w->sent[w->nsent++] = (struct sent){.out = from->way[level].out,
+                                        .in = to->way[level].in,
+                                        .from = a,
+                                        .to = b,
+                                        .blocks = blocks,
+                                        .level = (unsigned char)level,
+                                        .class = (unsigned char)class,
+                                        .turn = (unsigned char)turn};
+}
+
+static void send(struct traffic *w, int a, int b, int class, int turn)
+{
+    send_blocks(w, a, b, class, turn, 1);
 }
 
 /* All messages of a pattern. */
@@ -294,18 +322,6 @@ static struct tt_busiest busiest_port(struct traffic *w, int turns)
     return b;
 }
 
-/* In a fold, what a rank is; until it meets one that stands for a pair. */
-static enum tt_fold_state state_of(int a, int size)
-{
-    return a < 2 * (size - tt_pow2_below(size)) ? TT_FOR_TWO : TT_FOR_ONE;
-}
-
-/* Of a message between two, among nine. */
-static int class_of(enum tt_fold_state a, enum tt_fold_state b)
-{
-    return a < b ? a * TT_FOLD_STATES + b : b * TT_FOLD_STATES + a;
-}
-
 /* a sends to b when both are ready. How many turns there have been then. */
 static int meet(struct traffic *w, int a, int b, int class)
 {
@@ -333,45 +349,185 @@ static void fill_served(struct traffic *w, struct tt_net *net)
     net->serving = busiest_port(w, turns);
 }
 
-/* Up the canonical tree: two groups merge when both are ready. */
-static void fill_merge(struct traffic *w, struct tt_net *net)
-{
-    int turns = 0;
+/* ---- meetings: who meets whom in a step, by the kinds that they are of ---- */
 
-    w->nsent = 0;
+/* Of those that share a port the longest is over when all are. behind: where who has the longer ones is so much behind
+ * the others that these are over by then, and other long ones are on the way instead. */
+static void find_shares(struct traffic *w, struct sent *m, double behind)
+{
+    const int ports[] = {m->out, m->in};
+
+    m->beta = m->share = 0;
+    for (int i = 0; i < 2; i++) {
+        const int port = ports[i], most = w->load[port] * m->blocks;
+        const int blocks = most < w->blocks[port] ? most : w->blocks[port];
+
+        raise(&m->beta, w->load[port] * w->ports->beta[port]);
+        raise(&m->share, (blocks + behind * (most - blocks)) * w->ports->beta[port]);
+    }
+}
+
+static void find_all_shares(struct traffic *w, int turns, double behind)
+{
+    for (int turn = 0; turn < turns; turn++) {
+        fill_ports(w, turn, 1);
+        for (int i = 0; i < w->nsent; i++)
+            if (w->sent[i].turn == turn)
+                find_shares(w, &w->sent[i], behind);
+        fill_ports(w, turn, -1);
+    }
+}
+
+static struct tt_meeting meeting_by(const struct traffic *w, const struct sent *m)
+{
+    return (struct tt_meeting){
+        .any = true, .fare = {w->t->speed[m->level].alpha, m->beta}, .blocks = m->blocks, .share = m->share};
+}
+
+static void raise_meeting(struct tt_meeting *m, const struct tt_meeting *by)
+{
+    raise(&m->fare.alpha, by->fare.alpha);
+    raise(&m->fare.beta, by->fare.beta);
+    raise(&m->blocks, by->blocks);
+    raise(&m->share, by->share);
+    m->any |= by->any;
+    m->first |= by->first;
+}
+
+static bool are_alike(const struct tt_meeting *a, const struct tt_meeting *b)
+{
+    return a->of[0] == b->of[0] && a->of[1] == b->of[1] && a->any == b->any && a->first == b->first &&
+           a->fare.alpha == b->fare.alpha && a->fare.beta == b->fare.beta && a->blocks == b->blocks &&
+           a->share == b->share;
+}
+
+/* a and b meet; or a waits, then b is a. Of more kinds than there may be the last stands for the rest. */
+static void join(struct traffic *w, struct tt_meetings *step, int a, int b, struct tt_meeting m)
+{
+    struct tt_meeting *of = w->meetings;
+    struct member *x = &w->member[a], *y = &w->member[b];
+    int i = 0;
+
+    m.of[0] = (unsigned char)(x->kind < y->kind ? x->kind : y->kind);
+    m.of[1] = (unsigned char)(x->kind < y->kind ? y->kind : x->kind);
+    while (i < step->n && !are_alike(&of[i], &m))
+        i++;
+    if (i == TT_MOST_KINDS)
+        raise_meeting(&of[--i], &m);
+    else if (i == step->n)
+        of[step->n++] = m;
+    of[i].pairs |= x->pair | y->pair;
+    x->kind = y->kind = i;
+}
+
+static void begin_step(const struct traffic *w, struct tt_meetings *step)
+{
+    *step = (struct tt_meetings){.of = w->meetings};
+}
+
+static void end_step(struct traffic *w, const struct tt_meetings *step)
+{
+    w->meetings += step->n;
+}
+
+/* What a rank is before the first step. */
+static struct member first_member(const struct traffic *w, int a)
+{
+    const bool pair = a < 2 * (w->size - tt_pow2_below(w->size));
+    const int kind = !pair ? TT_SINGLE : w->places[a].node == w->places[a ^ 1].node ? TT_PAIR_NEAR : TT_PAIR_FAR;
+
+    return (struct member){kind, pair ? 1U << kind : 0};
+}
+
+/* Up the canonical tree: two groups merge when both are ready. */
+static void send_merges(struct traffic *w, int *turns)
+{
+    w->nsent = *turns = 0;
     memset(w->ready, 0, (size_t)w->size * sizeof *w->ready);
     for (int k = 0; 1 << k <= tt_pow2_below(w->size); k++)
         for (int part = 0; part < tt_pow2_below(w->size); part += 1 << k) {
             const struct tt_merge m = tt_merge_at(part, w->size, k);
 
             if (m.middle < m.end)
-                turns = meet(w, m.middle, m.first,
-                             k * FOLD_CLASSES + class_of(state_of(m.first, w->size), state_of(m.middle, w->size)));
+                *turns = meet(w, m.middle, m.first, 0);
         }
-    fares_by_turn(w, net->merge[0].between[0], turns);
 }
 
-/* Those that stay exchange, of their numbers one bit after the other. */
-static void fill_folded(struct traffic *w, struct tt_fold_fares *fares, enum tt_order order)
+static void fill_merge(struct traffic *w, struct tt_net *net)
+{
+    const struct sent *sent = w->sent;
+    int turns;
+
+    send_merges(w, &turns);
+    find_all_shares(w, turns, 0);
+    for (int a = 0; a < w->size; a++)
+        w->member[a] = (struct member){TT_SINGLE, 0};
+    for (int k = 0; 1 << k <= tt_pow2_below(w->size); k++) {
+        begin_step(w, &net->merge[k]);
+        for (int part = 0; part < tt_pow2_below(w->size); part += 1 << k) {
+            const struct tt_merge m = tt_merge_at(part, w->size, k);
+
+            if (m.middle < m.end)
+                join(w, &net->merge[k], m.first, m.middle, meeting_by(w, sent++));
+            else
+                join(w, &net->merge[k], m.first, m.first, (struct tt_meeting){.any = false});
+        }
+        end_step(w, &net->merge[k]);
+    }
+}
+
+/* Where the parts begin that a rank of that number has of those it shares when bit k is the last that it met by, going
+ * on to so many at a time. */
+static int parts_from(enum tt_folded which, int number, int k, int parts)
+{
+    int from = 0;
+
+    if (which != TT_HALVES_NEAR)
+        return number & -(1 << k);
+    for (int bit = 0; bit <= k; bit++)
+        from += number & 1 << bit ? parts >> (bit + 1) : 0;
+    return from;
+}
+
+/* How many blocks who stays sends in the step of bit k: what its peer keeps, or what it has. */
+static int blocks_sent(enum tt_folded which, int number, int k, int size)
+{
+    const int parts = tt_pow2_below(size), pairs = size - parts;
+    const int n = which == TT_HALVES_NEAR ? parts >> (k + 1) : 1 << k;
+    const int from = parts_from(which, which == TT_DOUBLES_NEAR ? number : number ^ 1 << k, k, parts);
+    const int of_two = from >= pairs ? 0 : from + n <= pairs ? n : pairs - from;
+
+    return n + of_two;
+}
+
+/* Those that stay meet, of their numbers one bit after the other. */
+static void fill_folded(struct traffic *w, struct tt_net *net, enum tt_folded which)
 {
     const int size = w->size, parts = tt_pow2_below(size), steps = tt_steps(parts);
-    int *state = w->ready;
 
-    for (int part = 0; part < parts; part++)
-        state[part] = state_of(rank_at(part, size), size);
+    for (int a = 0; a < size; a++)
+        w->member[a] = first_member(w, a);
     for (int i = 0; i < steps; i++) {
-        const int k = order == TT_NEAR_FIRST ? i : steps - 1 - i;
+        const int k = which == TT_HALVES_FAR ? steps - 1 - i : i;
+        struct tt_meetings *step = &net->folded[which][k];
 
         w->nsent = 0;
+        for (int part = 0; part < parts; part++)
+            send_blocks(w, rank_at(part, size), rank_at(part ^ 1 << k, size), 0, 0, blocks_sent(which, part, k, size));
+        find_all_shares(w, 1, which == TT_DOUBLES_NEAR ? BEHIND : 0);
+        begin_step(w, step);
         for (int part = 0; part < parts; part++) {
             const int peer = part ^ 1 << k;
+            const struct tt_meeting back = meeting_by(w, &w->sent[peer]);
+            struct tt_meeting m = meeting_by(w, &w->sent[part]);
 
-            send(w, rank_at(part, size), rank_at(peer, size), class_of(state[part], state[peer]), 0);
+            if (peer < part)
+                continue;
+            raise_meeting(&m, &back);
+            m.first = !(part & ((1 << k) - 1));
+            join(w, step, rank_at(part, size), rank_at(peer, size), m);
         }
-        fares_by_turn(w, fares[k].between[0], 1);
-        for (int part = 0; part < parts; part++)
-            if (state[part] == TT_FOR_ONE && state[part ^ 1 << k] != TT_FOR_ONE)
-                state[part] = TT_MET_ONE;
+        end_step(w, step);
     }
 }
 
@@ -517,8 +673,8 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
         net->halves[k] = fare_of(w, halves, k);
     if (parts < w->size)
         net->fold = fare_of(w, folds, 0);
-    fill_folded(w, net->folded[TT_NEAR_FIRST], TT_NEAR_FIRST);
-    fill_folded(w, net->folded[TT_FAR_FIRST], TT_FAR_FIRST);
+    for (int which = 0; which < TT_FOLDED; which++)
+        fill_folded(w, net, which);
     fill_served(w, net);
     fill_merge(w, net);
     net->subtrees = subtrees(w);
@@ -529,16 +685,27 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
     average(w, &net->pair, &net->pair_pure);
 }
 
-/* The struct, and behind it the fares by node, classes of nodes, that of each, and the nodes of ranks. */
-static struct tt_net *new_net(const struct tt_topo *t, int size)
+/* The most meetings there are of all steps in which ranks that stay meet, or groups merge. */
+static size_t most_meetings(int size)
 {
-    const size_t nodes = (size_t)t->nodes.n;
-    struct tt_net *net = calloc(1, sizeof *net + nodes * (sizeof *net->one + sizeof *net->class + sizeof *net->class_of) +
-                                       (size_t)size * sizeof *net->node);
+    const int parts = tt_pow2_below(size), kinds = parts < TT_MOST_KINDS ? parts : TT_MOST_KINDS;
+
+    return (size_t)(TT_FOLDED + 1) * (size_t)(tt_steps(parts) + 1) * (size_t)kinds;
+}
+
+/* The struct, and behind it the meetings, the fares by node, classes of nodes, that of each, and the nodes of ranks. */
+static struct tt_net *new_net(const struct tt_topo *t, int size, struct tt_meeting **meetings)
+{
+    const size_t nodes = (size_t)t->nodes.n, n = most_meetings(size);
+    struct tt_net *net =
+        calloc(1, sizeof *net + n * sizeof **meetings +
+                      nodes * (sizeof *net->one + sizeof *net->class + sizeof *net->class_of) +
+                      (size_t)size * sizeof *net->node);
 
     if (!net)
         return NULL;
-    net->one = (struct tt_fares *)(net + 1);
+    *meetings = (struct tt_meeting *)(net + 1);
+    net->one = (struct tt_fares *)(*meetings + n);
     net->class = (struct tt_node_class *)(net->one + nodes);
     net->class_of = (int *)(net->class + nodes);
     net->node = net->class_of + nodes;
@@ -583,15 +750,17 @@ static struct tt_net *net_of(const struct tt_topo *t, const struct tt_ports *por
 {
     const size_t nodes = (size_t)t->nodes.n;
     struct traffic w = {.t = t, .ports = ports, .size = size, .ranks = ranks};
-    struct tt_net *net = new_net(t, size);
+    struct tt_net *net = new_net(t, size, &w.meetings);
 
-    w.load = calloc((size_t)ports->n * 2 + 1, sizeof *w.load);
+    w.load = calloc((size_t)ports->n * 3 + 1, sizeof *w.load);
     w.members = calloc(nodes * 2, sizeof *w.members);
     w.sent = malloc((size_t)size * 2 * sizeof *w.sent);
     w.places = malloc((size_t)size * sizeof *w.places);
     w.ready = malloc((size_t)size * sizeof *w.ready);
-    if (net && w.load && w.members && w.sent && w.places && w.ready) {
+    w.member = malloc((size_t)size * sizeof *w.member);
+    if (net && w.load && w.members && w.sent && w.places && w.ready && w.member) {
         w.sharing = w.load + ports->n;
+        w.blocks = w.sharing + ports->n;
         w.with_gpu = w.members + nodes;
         fill_places(&w, weights);
         count_members(&w);
@@ -606,6 +775,7 @@ static struct tt_net *net_of(const struct tt_topo *t, const struct tt_ports *por
     free(w.sent);
     free(w.places);
     free(w.ready);
+    free(w.member);
     return net;
 }
 

@@ -42,6 +42,7 @@ struct tt_node_kind {
 
 struct tt_topo {
     char about[128];
+    char gpu[16]; /* what its GPUs are, for planning (planner/gpus.def); empty: not said */
     int size; /* ranks */
     struct tt_seat *seats;
     struct tt_nodes nodes;

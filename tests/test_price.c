@@ -322,17 +322,21 @@ static double fare(const struct tt_fares *f, double n)
     return fmax(f->near.alpha + n * f->near.beta, f->far.alpha + n * f->far.beta);
 }
 
-/* The slowest of the classes, where there are some. */
+static double slowest_meeting(const struct tt_meetings *step, double n)
+{
+    double most = 0;
+
+    for (int i = 0; i < step->n; i++)
+        most = fmax(most, step->of[i].fare.alpha + n * step->of[i].fare.beta);
+    return most;
+}
+
 static double slowest(const struct tt_net *net, double n)
 {
-    const struct tt_fares *const folded = net->folded[TT_FAR_FIRST][bit].between[0];
     const struct tt_fares *const of[] = {
-        net->shift + bit, net->climb + bit, &net->fold, folded, net->tree + bit, &net->all, net->one + net->node[hub]};
-    double most = fare(of[pattern], n);
+        net->shift + bit, net->climb + bit, &net->fold, NULL, net->tree + bit, &net->all, net->one + net->node[hub]};
 
-    for (int i = 1; pattern == FOLDED && i < TT_FOLD_STATES * TT_FOLD_STATES; i++)
-        most = fmax(most, fare(folded + i, n));
-    return most;
+    return pattern == FOLDED ? slowest_meeting(&net->folded[TT_HALVES_FAR][bit], n) : fare(of[pattern], n);
 }
 
 static bool any(int size)
@@ -381,6 +385,17 @@ static void expect_shared(const struct tt_fares *f, int messages)
     expect(f->far.beta, messages / 12.5e9);
 }
 
+static void expect_met(const struct tt_meetings *step, int number, int a, int b, int messages)
+{
+    const struct tt_meeting *m = &step->of[number];
+
+    ck_assert_int_lt(number, step->n);
+    ck_assert(m->any);
+    ck_assert_int_eq(m->of[0], a);
+    ck_assert_int_eq(m->of[1], b);
+    expect(m->fare.beta, messages / 12.5e9);
+}
+
 /* Ranks 0 to 11 are on nodes 0, 1, 2 in turn, which have a NIC each. Who is a step ahead shares it with those who are
  * then under way: ranks 8 and 0 send at once to 10 and 4, who are both on node 1. */
 START_TEST(ranks_ahead_share_links)
@@ -394,10 +409,35 @@ START_TEST(ranks_ahead_share_links)
     expect_shared(&net->served[0], 2); /* those, and then the others to their neighbours */
     ck_assert_int_eq(net->serving.after, 0);
     expect(net->serving.fare.beta, 5 / 12.5e9);                       /* 0 to 8, 4, 2 and 1; 6 to 7 */
-    expect_shared(&net->merge[0].between[TT_FOR_TWO][TT_FOR_TWO], 2); /* 1 to 0, and 7 to 6 */
-    expect_shared(&net->merge[1].between[TT_FOR_ONE][TT_FOR_ONE], 2); /* 9 to 8, at the same time as 3 to 2 */
-    expect_shared(&net->merge[1].between[TT_FOR_TWO][TT_FOR_TWO], 1); /* 2 to 0 */
-    expect_shared(&net->merge[3].between[TT_FOR_TWO][TT_FOR_ONE], 1); /* 8 to 0 */
+    expect_met(&net->merge[0], 0, TT_SINGLE, TT_SINGLE, 2); /* 1 to 0, and 7 to 6; 3 to 2 as 9 to 8, and so on */
+    ck_assert(!net->merge[0].of[1].any);                    /* 8 to 11 wait: they are of the second kind */
+    expect_met(&net->merge[1], 0, 0, 0, 1);                 /* 2 to 0, and 6 to 4 */
+    expect_met(&net->merge[1], 1, 1, 1, 2);                 /* 9 to 8, at the same time as 3 to 2 */
+    expect_met(&net->merge[3], 0, 0, 1, 1);                 /* 8 to 0 */
+    ck_assert_int_eq(net->merge[3].n, 1);
+    tt_net_free(net);
+    tt_topo_free(t);
+}
+END_TEST
+
+/* The same ranks: 0 to 7 are pairs, all across, of whom 1, 3, 5 and 7 stay, and 8 to 11 are not. By the bits of their
+ * numbers 1 and 3 meet, 5 and 7, 8 and 9, 10 and 11; in the last step 1 and 8, 3 and 9, 5 and 10, 7 and 11. */
+START_TEST(ranks_are_of_kinds)
+{
+    struct tt_topo *t = machine(A100_PCIE, 12, ROUND_ROBIN);
+    struct tt_net *net = tt_net_make(t);
+    const struct tt_meetings *near = net->folded[TT_HALVES_NEAR], *far = net->folded[TT_HALVES_FAR];
+
+    expect_met(&near[0], 0, TT_PAIR_FAR, TT_PAIR_FAR, 3);
+    expect_met(&near[0], 1, TT_SINGLE, TT_SINGLE, 3);
+    ck_assert_int_eq(near[0].n, 2);
+    expect_met(&far[2], 0, TT_PAIR_FAR, TT_SINGLE, 3);
+    ck_assert_int_eq(near[2].of[1].of[0], 1); /* 3 and 9 are both on node 0 */
+    expect(near[2].of[1].fare.alpha, t->speed[TT_LEVEL_HOST].alpha);
+    ck_assert_uint_eq(near[0].of[0].pairs, 1 << TT_PAIR_FAR);
+    ck_assert_uint_eq(near[0].of[1].pairs, 0);
+    ck_assert(near[1].of[0].first && !near[1].of[1].first); /* 1 and 5 are left with the first parts */
+    expect(near[0].of[0].blocks, 8);                        /* of 12: 1 and 3 halve parts of two blocks each */
     tt_net_free(net);
     tt_topo_free(t);
 }
@@ -504,6 +544,7 @@ int main(void)
     suite_add_tcase(suite, paper);
     tcase_add_loop_test(fares, fares_are_what_a_round_costs, 0, MACHINE_KINDS);
     tcase_add_test(fares, ranks_ahead_share_links);
+    tcase_add_test(fares, ranks_are_of_kinds);
     tcase_add_test(fares, levels_have_fares_of_their_own);
     tcase_add_test(fares, uneven_nodes_are_at_work_to_the_end);
     tcase_set_timeout(fares, 60);

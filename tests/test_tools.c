@@ -813,6 +813,28 @@ static const struct {
     {"@ cost allreduce native --alpha 0 --bandwidth 1GB/s", 2, {"native has no formula"}},
     {"@ cost p2p ring --alpha 0 --bandwidth 1GB/s", 2, {"p2p has no algorithms"}},
     {"@ cost bcast binomial --root 4 --alpha 0 --bandwidth 1GB/s", 2, {"root 4 is not among 4 ranks"}},
+    {"@ cost pipeline", 2, {"tutti cost pipeline: wants --stages P and --microbatches M"}},
+    {"@ cost pipeline --stages none", 2, {"--stages wants a positive number, not \"none\""}},
+    {"@ cost pipeline allreduce", 2, {"pipeline takes options only; \"allreduce\" is one too many"}},
+    {"@ plan", 2, {"wants a model"}},
+    {"@ plan gpt3-175b", 2, {"wants --topo FILE", "tutti tune"}},
+    {"@ plan gpt3-175b llama2-7b --topo h100x8", 2, {"\"llama2-7b\" is one too many"}},
+    {"@ plan gpt5 --topo h100x8", 1, {"gpt5: No such file", "models known by name: gpt3-175b, llama2-70b"}},
+    {"@ plan gpt3-175b --topo h100x9", 1, {"h100x9: No such file", "topologies known by name: a100x4"}},
+    {"@ plan gpt3-175b --topo cpu2x32", 2, {"cpu2x32 does not say what its GPUs are: --gpu KIND"}},
+    {"@ plan gpt3-175b --topo h100x8 --gpu h10", 2, {"h10 is not a GPU that is known (did you mean h100?)"}},
+    {"@ plan gpt3-175b --topo h100x8 --efficiency 1.5", 2, {"a GPU does not reach more than its peak"}},
+    {"@ plan gpt3-175b --topo h100x8 --efficiency high", 2, {"--efficiency wants a number above 0, such as 0.58 or 58%"}},
+    {"@ plan gpt3-175b --topo h100x8 --skew 0.5", 2, {"the busiest expert gets no less than the average one"}},
+    {"@ plan gpt3-175b --topo h100x8 --recompute some", 2, {"some is not a way to recompute", "none, selective, full"}},
+    {"@ plan gpt3-175b --topo h100x8 --only tq8", 2, {"tq8 is not a part of a layout", "tp8,pp4,dp2,zero1"}},
+    {"@ plan gpt3-175b --topo h100x8 --explain tp8,pp7", 1, {"there is no layout with tp8,pp7 on 64 GPUs", "tp x cp x pp x dp = 64"}},
+    {"@ plan gpt3-175b --topo h100x8 --explain tp64", 1, {"96 heads are not divisible by tensor parallel 64"}},
+    {"@ plan gpt3-175b --topo h100x8 --sweep cpus=1..8", 2, {"--sweep wants WHAT=A..B", "gpus batch nic memory"}},
+    {"@ plan gpt3-175b --topo h100x8 --sweep gpus=64..8", 2, {"--sweep gpus wants two values such as 8..1024"}},
+    {"@ plan gpt3-175b --topo h100x8 --weak", 2, {"--weak is for --sweep gpus"}},
+    {"@ plan gpt3-175b --topo h100x8 --measured a.json", 2, {"--measured is for --explain"}},
+    {"@ plan gpt3-175b --topo h100x8 -n 100000", 2, {"counts up to 65536 GPUs, not 100000"}},
     {"@ topo no-such-topology", 1, {"tutti topo: no-such-topology: No such file", "h100x8"}},
     {"@ topo h100x8 -n 65 --nodes 8", 1, {"65 ranks do not fit"}},
     {"@ topo h100x8 a100x4", 2, {"wants one file; \"a100x4\" is one too many"}},
@@ -965,6 +987,177 @@ START_TEST(the_arithmetic_for_machines)
     row = json_array_get(json_object_get(all, "levels"), 0);
     ck_assert_double_eq_tol(json_real_value(json_object_get(row, "seconds")), 0.00402, 1e-12);
     json_decref(all);
+}
+END_TEST
+
+START_TEST(a_bubble_is_worked_out)
+{
+    expect_status(0, "@ cost pipeline --stages 4 --microbatches 8");
+    expect_said("efficiency                   72.7 %, 8 / 11");
+    expect_status(0, "@ cost pipeline --stages 4 --microbatches 32");
+    expect_said("efficiency                   91.4 %, 32 / 35");
+    expect_status(0, "@ cost pipeline --stages 4 --microbatches 8 --json");
+    expect_said("\"efficiency\": 0.727272727273");
+}
+END_TEST
+
+/* ---- plan ---- */
+
+static json_t *plan(const char *args)
+{
+    json_error_t error;
+    json_t *all;
+
+    expect_status(0, "@ plan %s --json", args);
+    all = json_loads(said, 0, &error);
+    ck_assert_msg(all != NULL, "%s\nis not JSON: line %d, %s\n%s", last, error.line, error.text, said);
+    return all;
+}
+
+static double number(const json_t *of, const char *key)
+{
+    ck_assert_msg(json_is_number(json_object_get(of, key)), "no number %s", key);
+    return json_number_value(json_object_get(of, key));
+}
+
+START_TEST(layouts_are_ranked_with_reasons)
+{
+    expect_status(0, "@ plan gpt3-175b --topo h100x8 -n 64");
+    expect_said("175 G parameters, 96 layers; a step: 1536 sequences of 2048 tokens, fp16");
+    expect_said("on 64 GPUs (h100) of 8 nodes");
+    expect_said("\n* tp");
+    expect_said("\nCannot be, ");
+    expect_said("\nWhat would make other sizes the best:\n");
+    expect_said("  on 32 GPUs                                                 nothing fits");
+    expect_status(0, "@ plan gpt3-175b --topo h100x8 -n 64 --only tp16,pp4");
+    expect_said("tensor parallel 16 crosses the network: ");
+    expect_status(0, "@ plan gpt3-175b --topo h100x8 -n 8");
+    expect_said("Nothing fits.");
+    expect_said("at least: ");
+}
+END_TEST
+
+/* Every line's result is there once more in the sum, to the last figure that is printed. */
+START_TEST(a_layout_is_worked_out_line_by_line)
+{
+    expect_status(0, "@ plan gpt3-175b --topo a100x8 -n 384 --explain tp8,pp12,1f1b,mb1,zero0,nosp");
+    expect_said("at 0.58 x 312 TFLOP/s = 181 TFLOP/s a GPU; forward once, backward twice, recomputed once");
+    expect_said("2048 tokens x 8 layers x 4 times x 3.62 GFLOP / tp 8 / 181 TFLOP/s");
+    expect_said("1536 sequences / 4 data parallel / 1 = 384");
+    expect_said("(12 stages - 1) / 1 piece x ");
+    expect_said("97.2 % of the pipeline works");
+    expect_said("(1.89 G + 0 of experts) x 12 bytes");
+    expect_said("it fits");
+    expect_count("tutti bench allreduce -m device -b 50331648 -e 50331648", 1);
+}
+END_TEST
+
+START_TEST(a_plan_for_machines_adds_up)
+{
+    json_t *all = plan("mixtral-8x7b --topo h100x8 -n 16 --skew 1.5"), *layout, *exposed, *value;
+    const char *key;
+    size_t i;
+
+    json_array_foreach(json_object_get(all, "layouts"), i, layout)
+    {
+        double sum = number(layout, "compute_seconds") + number(layout, "imbalance_seconds") +
+                     number(layout, "bubble_seconds") + number(layout, "optimizer_seconds");
+
+        exposed = json_object_get(layout, "exposed_seconds");
+        json_object_foreach(exposed, key, value) sum += json_number_value(value);
+        ck_assert_double_eq_tol(sum, number(layout, "seconds"), 1e-6);
+    }
+    ck_assert_int_ge((int)i, 4);
+    ck_assert(json_array_size(json_object_get(all, "changes")) > 0);
+    json_decref(all);
+}
+END_TEST
+
+/* The batch stays, or the reader is warned. */
+START_TEST(sweeps_warn_of_another_problem)
+{
+    json_t *all, *points;
+
+    expect_status(0, "@ plan llama2-70b --topo h100x8 --sweep gpus=16..128");
+    expect_said("nothing fits; the least is ");
+    expect_said("The global batch stays");
+    expect_status(0, "@ plan llama2-70b --topo h100x8 --sweep gpus=64..128 --weak");
+    expect_said("Warning: the global batch grows with the GPUs. That is another optimisation problem");
+    all = plan("llama2-70b --topo h100x8 --sweep gpus=64..256 --weak");
+    points = json_object_get(all, "points");
+    ck_assert_int_eq((int)json_array_size(points), 3);
+    ck_assert_double_eq_tol(number(json_array_get(points, 2), "sequences"), 4 * 1024, 1e-9);
+    json_decref(all);
+    all = plan("gpt3-175b --topo h100x8 --sweep nic=10GB/s..40GB/s");
+    points = json_object_get(all, "points");
+    ck_assert_double_eq_tol(number(json_array_get(points, 8), "nic"), 40e9, 1);
+    ck_assert(number(json_array_get(points, 8), "seconds") <= number(json_array_get(points, 0), "seconds"));
+    json_decref(all);
+}
+END_TEST
+
+START_TEST(what_a_step_is_made_of_is_drawn)
+{
+    const bool gnuplot = run("command -v gnuplot") == 0;
+
+    expect_status(0, "@ plan gpt3-175b --topo h100x8 -n 64 --plot -");
+    expect_said("\nWhat a step is made of\n  tp");
+    expect_said("# computing, t tensor parallel");
+    expect_status(gnuplot ? 0 : 1, "@ plan gpt3-175b --topo h100x8 --sweep gpus=64..256 --plot %s/plan.svg", scratch);
+    expect_said(gnuplot ? "plan.svg shows what a step is made of" : "there is no gnuplot");
+}
+END_TEST
+
+/* What would make another layout the best does, and a little less of it does not. */
+START_TEST(where_the_best_changes_it_does)
+{
+    json_t *all = plan("gpt3-175b --topo h100x8 -n 64"), *change, *again;
+    const char *best, *then;
+    bool found = false;
+    size_t i;
+    char args[160];
+
+    best = json_string_value(
+        json_object_get(json_object_get(json_array_get(json_object_get(all, "layouts"), 0), "layout"), "name"));
+    json_array_foreach(json_object_get(all, "changes"), i, change)
+    {
+        const double nic = number(change, "from");
+
+        if (strcmp(json_string_value(json_object_get(change, "what")), "nic") != 0)
+            continue;
+        found = true;
+        snprintf(args, sizeof args, "gpt3-175b --topo h100x8 -n 64 --nic %.9gGB/s", nic / 1e9);
+        again = plan(args);
+        then = json_string_value(
+            json_object_get(json_object_get(json_array_get(json_object_get(again, "layouts"), 0), "layout"), "name"));
+        ck_assert_str_ne(then, best);
+        ck_assert_str_eq(then, json_string_value(json_object_get(json_object_get(change, "layout"), "name")));
+        json_decref(again);
+    }
+    ck_assert(found);
+    json_decref(all);
+}
+END_TEST
+
+/* Results of tutti bench stand beside what was predicted. */
+START_TEST(measured_calls_stand_beside_predicted_ones)
+{
+    char name[64];
+    FILE *out;
+
+    snprintf(name, sizeof name, "%s/call.json", scratch);
+    out = fopen(name, "w");
+    ck_assert_ptr_nonnull(out);
+    fputs("{\"machine\": {\"host\": \"here\"}, \"results\": [{\"collective\": \"allreduce\", \"path\": \"chosen\", "
+          "\"algorithm\": \"ring\", \"memory\": \"device\", \"type\": \"f32\", \"op\": \"sum\", \"ranks\": 8, "
+          "\"bytes\": 50331648, \"calls\": 10, \"median_us\": 772.0}]}\n",
+          out);
+    fclose(out);
+    expect_status(0, "@ plan gpt3-175b --topo a100x8 -n 384 --explain tp8,pp12,1f1b,mb1,zero0,nosp --measured %s", name);
+    expect_said("Predicted, and measured by tutti bench:");
+    expect_said("772 us ring ");
+    expect_said("2.00  here, device");
+    expect_said("1 of 3 calls measured");
 }
 END_TEST
 
@@ -1230,6 +1423,22 @@ static TCase *cost_case(void)
     tcase_add_test(all, all_algorithms_side_by_side);
     tcase_add_test(all, levels_are_told_apart);
     tcase_add_test(all, the_arithmetic_for_machines);
+    tcase_add_test(all, a_bubble_is_worked_out);
+    return all;
+}
+
+static TCase *plan_case(void)
+{
+    TCase *all = tcase_create("plan");
+
+    tcase_set_timeout(all, 120);
+    tcase_add_test(all, layouts_are_ranked_with_reasons);
+    tcase_add_test(all, a_layout_is_worked_out_line_by_line);
+    tcase_add_test(all, a_plan_for_machines_adds_up);
+    tcase_add_test(all, sweeps_warn_of_another_problem);
+    tcase_add_test(all, what_a_step_is_made_of_is_drawn);
+    tcase_add_test(all, where_the_best_changes_it_does);
+    tcase_add_test(all, measured_calls_stand_beside_predicted_ones);
     return all;
 }
 
@@ -1272,6 +1481,7 @@ int main(void)
     suite_add_tcase(suite, topo_case());
     suite_add_tcase(suite, bench_case());
     suite_add_tcase(suite, cost_case());
+    suite_add_tcase(suite, plan_case());
     /* a sanitized library cannot be preloaded into programs that are not */
     if (!getenv("TEST_SANITIZED"))
         suite_add_tcase(suite, run_case());

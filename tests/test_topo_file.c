@@ -197,7 +197,7 @@ static const struct {
     {"{\"about\": \"two kinds\",", "{\"about\": \"two kinds\", \"about\": \"x\",", "duplicate"},
     {"\"about\": \"two kinds\",", "", "the key \"about\" is missing"},
     {"\"two kinds\"", "7", "about: wants words, not 7"},
-    {"\"about\"", "\"abuot\"", "there is no key \"abuot\" here; known are: about, measured, nodes, place, speeds"},
+    {"\"about\"", "\"abuot\"", "there is no key \"abuot\" here; known are: about, gpu, measured, nodes, place, speeds"},
     {"\"about\"", "\"measured\": 1, \"about\"", "measured: wants true or false, not 1"},
     {"\"count\": 2", "\"count\": 0", "nodes[0].count: wants a whole number from 1 to 65536, not 0"},
     {"\"count\": 2", "\"count\": 65536", "nodes: there are 65537, and at most 65536"},
@@ -305,7 +305,7 @@ static const struct {
     const char *name;
     int ranks, nodes;
 } files[] = {
-    {"h100x8", 64, 8},        {"a100x4", 16, 4},     {"cpu2x32", 256, 4},          {"scale-rails", 64, 8},
+    {"h100x8", 64, 8},        {"a100x8", 64, 8},     {"a100x4", 16, 4},     {"cpu2x32", 256, 4},          {"scale-rails", 64, 8},
     {"scale-one-nic", 64, 8}, {"scale-pcie", 32, 8}, {"scale-round-robin", 64, 8}, {"scale-uneven", 52, 8},
 };
 

@@ -11,28 +11,29 @@
 
 #include "coll/sizes.h"
 #include "tools/cost.h"
+#include "tools/seats.h"
 #include "tools/tools.h"
 
 enum { MAX_RANKS = 65536 };
 
 struct arguments {
-    const char *what, *alg_name, *file, *place;
+    const char *what, *alg_name;
+    struct tool_seats seats;
     enum tt_coll coll;
     struct tt_shape shape;
     int64_t bytes;
     bool decimal; /* sizes are given, so they are told, in powers of ten */
     bool json, p2p;
-    int ranks, nodes, root;
+    int root;
     double alpha, bandwidth, reduce, copy, launch, overhead; /* negative: not given */
     struct tt_topo *topo;
     struct tool_rate rates[TOOL_MAX_RATES];
     int nrates;
 };
 
-enum { BYTES = 256, ALPHA, BANDWIDTH, REDUCE, COPY, LAUNCH, OVERHEAD, TOPO, NODES, PLACE, ROOT, JSON };
+enum { BYTES = 256, ALPHA, BANDWIDTH, REDUCE, COPY, LAUNCH, OVERHEAD, ROOT, JSON };
 
 static const struct argp_option options[] = {
-    {"ranks", 'n', "P", 0, "on so many ranks [4, or as many as FILE says]", 1},
     {"bytes", BYTES, "SIZE", 0, "of the vector, or of one block where the collective is stated in blocks [1M]", 1},
     {"root", ROOT, "R", 0, "the root, where there is one [0]", 1},
     {"alpha", ALPHA, "TIME", 0, "a message takes so long, and", 2},
@@ -41,9 +42,6 @@ static const struct argp_option options[] = {
     {"copy", COPY, "RATE", 0, "at which bytes are copied within a rank [at once]", 2},
     {"launch", LAUNCH, "TIME", 0, "to start a reduction or copy [0]", 2},
     {"overhead", OVERHEAD, "TIME", 0, "that a sender takes for each message [0]", 2},
-    {"topo", TOPO, "FILE", 0, "links as a topology file tells, or one of those installed: h100x8", 3},
-    {"nodes", NODES, "N", 0, "of FILE: so many nodes", 3},
-    {"place", PLACE, "HOW", 0, "of FILE: ranks go to nodes \"block\" after block, or \"round-robin\"", 3},
     {"json", JSON, NULL, 0, "for machines: seconds and bytes", 4},
     {0}};
 
@@ -95,15 +93,6 @@ static error_t parse_links(int key, char *arg, struct argp_state *state)
     case OVERHEAD:
         a->overhead = time_of(state, "--overhead", arg);
         return 0;
-    case TOPO:
-        a->file = arg;
-        return 0;
-    case NODES:
-        a->nodes = tool_positive(state, "--nodes", arg);
-        return 0;
-    case PLACE:
-        a->place = arg;
-        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -114,9 +103,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct arguments *a = state->input;
 
     switch (key) {
-    case 'n':
-        a->ranks = tool_positive(state, "-n", arg);
-        return 0;
     case BYTES:
         a->bytes = tool_size(state, "--bytes", arg);
         a->decimal = tt_size_is_decimal(arg);
@@ -127,6 +113,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case JSON:
         a->json = true;
         return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->seats;
+        return 0;
     case ARGP_KEY_ARG:
         take_name(state, a, arg);
         return 0;
@@ -135,9 +124,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+static const struct argp_child children[] = {{&tool_topo_argp, 0, NULL, 3}, {0}};
 static const struct argp argp = {options,
                                  parse,
-                                 "p2p\nCOLLECTIVE [ALGORITHM]",
+                                 "p2p\nCOLLECTIVE [ALGORITHM]\npipeline --stages P --microbatches M",
                                  "Work out what a message between two ranks takes, or a collective, by an algorithm or "
                                  "by all of them side by side: the "
                                  "formula, its terms and their sum. Nothing is run.\v"
@@ -145,8 +135,9 @@ static const struct argp argp = {options,
                                  "Examples:\n"
                                  "  tutti cost p2p --bytes 100MB --alpha 20us --bandwidth 25GB/s\n"
                                  "  tutti cost allreduce ring -n 8 --bytes 1GB --alpha 0 --bandwidth 50GB/s\n"
-                                 "  tutti cost allreduce -n 64 --bytes 64M --topo h100x8\n",
-                                 NULL,
+                                 "  tutti cost allreduce -n 64 --bytes 64M --topo h100x8\n"
+                                 "  tutti cost pipeline --stages 4 --microbatches 8\n",
+                                 children,
                                  NULL,
                                  NULL};
 
@@ -155,7 +146,7 @@ static const struct argp argp = {options,
 /* Every two ranks alike. */
 static struct tt_topo *uniform(const struct arguments *a)
 {
-    struct tt_topo *t = tt_topo_new(a->ranks ? a->ranks : a->p2p ? 2 : 4, 1);
+    struct tt_topo *t = tt_topo_new(a->seats.ranks ? a->seats.ranks : a->p2p ? 2 : 4, 1);
 
     if (!t || tt_topo_settle(t)) {
         tt_topo_free(t);
@@ -181,17 +172,17 @@ static void settle_topo(const struct argp_state *state, struct arguments *a)
     char why[1024];
     const bool told = a->alpha >= 0 && a->bandwidth > 0;
 
-    if (a->ranks > MAX_RANKS)
-        tool_die(state, TOOL_USAGE, "counts up to %d ranks, not %d", MAX_RANKS, a->ranks);
-    if (!a->file && (!told || a->nodes || a->place))
+    if (a->seats.ranks > MAX_RANKS)
+        tool_die(state, TOOL_USAGE, "counts up to %d ranks, not %d", MAX_RANKS, a->seats.ranks);
+    if (!a->seats.file && (!told || a->seats.nodes || a->seats.place))
         tool_die(state, TOOL_USAGE, "%s",
                  told ? "--nodes and --place are for a topology: --topo FILE"
                       : "wants --alpha TIME and --bandwidth RATE, or --topo FILE");
-    if (a->file && (a->alpha >= 0 || a->bandwidth > 0))
+    if (a->seats.file && (a->alpha >= 0 || a->bandwidth > 0))
         tool_die(state, TOOL_USAGE, "--topo says what --alpha and --bandwidth would: give one or the other");
-    if (!a->file)
+    if (!a->seats.file)
         a->topo = uniform(a);
-    else if (tt_topo_read(a->file, a->ranks, a->nodes, a->place, &a->topo, why, sizeof why))
+    else if (tt_topo_read(a->seats.file, a->seats.ranks, a->seats.nodes, a->seats.place, &a->topo, why, sizeof why))
         tool_die(state, TOOL_FAILED, "%s", why);
     if (!a->topo)
         tool_die(state, TOOL_FAILED, "out of memory");
@@ -209,7 +200,7 @@ static void settle(const struct argp_state *state, struct arguments *a)
     if (!a->p2p)
         a->coll = tool_coll(state, a->what ? a->what : "");
     settle_topo(state, a);
-    for (int r = 0; !a->file && a->launch > 0 && r < a->topo->size; r++)
+    for (int r = 0; !a->seats.file && a->launch > 0 && r < a->topo->size; r++)
         a->topo->seats[r].gpu = r;
     if (a->p2p)
         return;
@@ -238,7 +229,7 @@ static char *print_bytes(char *text, size_t size, double bytes, bool decimal)
 
 static const char *where(const struct arguments *a, const struct tool_rate *rate)
 {
-    return a->file && rate->level < TT_NLEVELS ? tt_level_name(rate->level) : "";
+    return a->seats.file && rate->level < TT_NLEVELS ? tt_level_name(rate->level) : "";
 }
 
 /* "  beta   nic     1.75 GB / 50 GB/s   = 35 ms" */
@@ -265,7 +256,7 @@ static void print_p2p(const struct arguments *a)
         const double seconds = a->rates[i].seconds + (double)a->bytes * a->rates[i + 1].seconds + a->topo->overhead;
 
         putchar('\n');
-        if (a->file)
+        if (a->seats.file)
             printf("  over %s:\n", tt_level_words(a->rates[i].level));
         print_term(a, &a->rates[i], 1);
         print_term(a, &a->rates[i + 1], (double)a->bytes);
@@ -287,7 +278,7 @@ static void print_head(const struct arguments *a)
     printf(" on %d rank%s", a->shape.size, a->shape.size == 1 ? "" : "s");
     if (tool_rooted(a->coll))
         printf(", root %d", a->shape.root);
-    if (a->file)
+    if (a->seats.file)
         printf(", %d node%s: %s", a->topo->nodes.n, a->topo->nodes.n == 1 ? "" : "s", a->topo->about);
     putchar('\n');
 }
@@ -301,7 +292,7 @@ static void print_bill(const struct arguments *a, const struct tool_bill *b)
         printf("  segments of %s\n",
                print_bytes(text, sizeof text, (double)b->segment * (double)a->shape.unit, a->decimal));
     for (int i = 0; i < a->nrates; i++)
-        if (b->times[i] > 1e-3 || (a->rates[i].level < TT_NLEVELS && !a->file))
+        if (b->times[i] > 1e-3 || (a->rates[i].level < TT_NLEVELS && !a->seats.file))
             print_term(a, &a->rates[i], b->times[i]);
     printf("  %-40s = %s\n", "total", tt_time_print(text, sizeof text, b->seconds));
     if (b->priced < 0)
@@ -350,7 +341,7 @@ static json_t *json_of(const struct arguments *a, const struct tool_bill *b)
                                  b->times[i], rate->per_byte ? "seconds_per_byte" : "seconds_each", rate->seconds,
                                  "seconds", b->times[i] * rate->seconds);
 
-        if (rate->level < TT_NLEVELS && a->file)
+        if (rate->level < TT_NLEVELS && a->seats.file)
             json_object_set_new(term, "level", json_string(tt_level_name(rate->level)));
         json_array_append_new(terms, term);
     }
@@ -387,7 +378,7 @@ static void print_p2p_json(const struct arguments *a)
             json_pack("{s:f, s:f, s:f, s:f}", "alpha_seconds", alpha, "beta_seconds_per_byte", beta, "overhead_seconds",
                       a->topo->overhead, "seconds", alpha + (double)a->bytes * beta + a->topo->overhead);
 
-        if (a->file)
+        if (a->seats.file)
             json_object_set_new(level, "level", json_string(tt_level_name(a->rates[i].level)));
         json_array_append_new(levels, level);
     }
@@ -459,6 +450,8 @@ int tool_cost(int argc, char **argv)
         .bytes = 1 << 20, .alpha = -1, .bandwidth = -1, .reduce = -1, .copy = -1, .launch = -1, .overhead = -1};
     const struct argp_state state = {.name = argv[0]};
 
+    if (argc > 1 && strcmp(argv[1], "pipeline") == 0)
+        return tool_cost_pipeline(argc - 1, argv + 1);
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     settle(&state, &a);
     if (a.p2p)

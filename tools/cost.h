@@ -33,4 +33,7 @@ enum { TOOL_PRICED_RANKS = 64 };
 int tool_bill(struct tool_bill *bill, const struct tt_alg *alg, const struct tt_shape *s, const struct tt_topo *t,
               const struct tool_rate *rates, int nrates);
 
+/* tutti cost pipeline: the bubble; argv[0] is "pipeline". Returns an exit status, or exits. */
+int tool_cost_pipeline(int argc, char **argv);
+
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "selector/topo.h"
+#include "tools/seats.h"
 #include "tools/tools.h"
 
 struct arguments {
@@ -15,21 +16,17 @@ struct arguments {
     const char *coll, *alg, *file;
     int only; /* rank, or -1 */
     int count;
-    int nodes; /* 0: one, or two if the algorithm is of two levels */
-    bool in_turn;
+    struct tool_seats seats; /* nodes: 0: one, or two if the algorithm is of two levels */
     struct tt_topo *topo;
     int64_t lengths[TOOL_MAX_DRAWN * TOOL_MAX_DRAWN]; /* of blocks that differ */
 };
 
-enum { COUNT = 256, ROOT, IN_PLACE, NONCOMMUTATIVE, RANK, SVG, SEGMENT, NODES, PLACE };
+enum { COUNT = 256, ROOT, IN_PLACE, NONCOMMUTATIVE, RANK, SVG, SEGMENT };
 
 static const struct argp_option options[] = {
-    {"ranks", 'n', "P", 0, "of so many ranks, up to 64 [4]", 1},
     {"count", COUNT, "N", 0, "elements: of the vector [P, one to a block], or of each block where the collective is "
                              "stated in blocks [1]; where blocks may differ, 1 to 3 times as many", 1},
     {"segment", SEGMENT, "N", 0, "elements to a segment of a pipelined algorithm [1]", 1},
-    {"nodes", NODES, "N", 0, "on so many nodes [1, or 2 for an algorithm of two levels]", 1},
-    {"place", PLACE, "HOW", 0, "ranks on nodes: block or round-robin [block]", 1},
     {"root", ROOT, "R", 0, "the root, where there is one [0]", 1},
     {"in-place", IN_PLACE, NULL, 0, "with MPI_IN_PLACE", 1},
     {"op-noncommutative", NONCOMMUTATIVE, NULL, 0, "with an op whose operands must stay in rank order", 1},
@@ -43,22 +40,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct arguments *a = state->input;
 
     switch (key) {
-    case 'n':
-        a->shape.size = tool_positive(state, "-n", arg);
-        return 0;
     case COUNT:
         a->count = tool_natural(state, "--count", arg);
         return 0;
     case SEGMENT:
         a->shape.segment = tool_positive(state, "--segment", arg);
-        return 0;
-    case NODES:
-        a->nodes = tool_positive(state, "--nodes", arg);
-        return 0;
-    case PLACE:
-        a->in_turn = strcmp(arg, "round-robin") == 0;
-        if (!a->in_turn && strcmp(arg, "block"))
-            tool_die(state, TOOL_USAGE, "--place wants block or round-robin, not \"%s\"", arg);
         return 0;
     case ROOT:
         a->shape.root = tool_natural(state, "--root", arg);
@@ -76,6 +62,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'o':
         a->file = arg;
         return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->seats;
+        return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num > 1)
             tool_die(state, TOOL_USAGE, "wants one collective and one algorithm; \"%s\" is one too many", arg);
@@ -86,6 +75,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+static const struct argp_child children[] = {{&tool_seats_argp, 0, NULL, 1}, {0}};
 static const struct argp argp = {
     options, parse, "COLLECTIVE ALGORITHM",
     "Draw an algorithm: who sends what to whom in each round, what is copied and what is reduced.\v"
@@ -94,7 +84,7 @@ static const struct argp argp = {
     "  tutti draw allreduce ring -n 4 --rank 0\n"
     "  tutti draw allreduce ring -n 4 --svg ring.svg\n"
     "  tutti draw allreduce two_level -n 6 --nodes 3 --segment 2\n",
-    NULL, NULL, NULL};
+    children, NULL, NULL};
 
 /* The collective and algorithm that were named, or exit with the names there are. */
 static const struct tt_alg *settle(const struct argp_state *state, struct arguments *a)
@@ -105,6 +95,7 @@ static const struct tt_alg *settle(const struct argp_state *state, struct argume
         tool_coll(state, "");
     a->shape.coll = tt_coll_family(tool_coll(state, a->coll));
     alg = tool_alg(state, a->shape.coll, a->alg ? a->alg : "");
+    a->shape.size = a->seats.ranks;
     tool_check_root(state, &a->shape);
     if (a->shape.size > TOOL_MAX_DRAWN)
         tool_die(state, TOOL_USAGE, "draws up to %d ranks, not %d; tutti explain counts for any number", TOOL_MAX_DRAWN,
@@ -133,14 +124,17 @@ static void choose_lengths(struct arguments *a)
 static void lay_out(const struct argp_state *state, struct arguments *a, const struct tt_alg *alg)
 {
     const int size = a->shape.size, usual = alg->needs & TT_TWO_LEVELS && size > 1 ? 2 : 1;
-    const int nodes = a->nodes ? a->nodes : usual;
+    const int nodes = a->seats.nodes ? a->seats.nodes : usual;
+    const bool in_turn = a->seats.place && strcmp(a->seats.place, "round-robin") == 0;
 
+    if (a->seats.place && !in_turn && strcmp(a->seats.place, "block") != 0)
+        tool_die(state, TOOL_USAGE, "--place wants block or round-robin, not \"%s\"", a->seats.place);
     if (nodes > size)
         tool_die(state, TOOL_USAGE, "%d ranks cannot be on %d nodes: none may be empty", size, nodes);
     a->topo = tt_topo_new(size, nodes);
     for (int i = 0, r = 0; a->topo && i < nodes; i++)
         for (; r < tt_cut(size, nodes, i + 1); r++)
-            a->topo->seats[r].node = a->in_turn ? r % nodes : i;
+            a->topo->seats[r].node = in_turn ? r % nodes : i;
     if (!a->topo || tt_topo_settle(a->topo))
         tool_die(state, TOOL_FAILED, "cannot lay out %d ranks: %s", size, strerror(ENOMEM));
     a->shape.nodes = &a->topo->nodes;
@@ -182,7 +176,8 @@ int tool_draw(int argc, char **argv)
     struct tt_score *score;
 
     a.only = a.count = -1;
-    a.shape = (struct tt_shape){.size = 4, .commutes = true, .segment = 1, .unit = 1};
+    a.seats.ranks = 4;
+    a.shape = (struct tt_shape){.commutes = true, .segment = 1, .unit = 1};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     alg = settle(&state, &a);
     a.shape.count = a.count >= 0 ? a.count : tool_in_blocks(a.shape.coll) ? 1 : a.shape.size;

@@ -15,10 +15,9 @@
 enum { RANKS = 4, MAX_RANKS = 65536 };
 static const int64_t largest = INT64_C(16) << 30; /* bytes up to which another winner is looked for */
 
-enum { BYTES = 256, TYPE, OP, MEMORY, ROOT, IN_PLACE, NONCOMMUTATIVE, TOPO, PLACE, NODES, JSON, PLOT, LEAST, MOST };
+enum { BYTES = 256, TYPE, OP, MEMORY, ROOT, IN_PLACE, NONCOMMUTATIVE, JSON, PLOT, LEAST, MOST };
 
 static const struct argp_option options[] = {
-    {"ranks", 'n', "P", 0, "on so many ranks [4, or the topology's]", 1},
     {"bytes", BYTES, "SIZE", 0, "of the vector, or of one block where the collective is stated in blocks [1M]", 1},
     {"type", TYPE, "TYPE", 0, "of the elements of a reduction: float, double, int, half, ... [float]", 1},
     {"op", OP, "OP", 0, "of a reduction: sum, max, ... [sum]", 1},
@@ -26,12 +25,6 @@ static const struct argp_option options[] = {
     {"memory", MEMORY, "WHERE", 0, "device: all ranks have their buffers on GPUs, and agree on it [any]", 1},
     {"root", ROOT, "R", 0, "the root, where there is one [0]", 1},
     {"in-place", IN_PLACE, NULL, 0, "with MPI_IN_PLACE", 1},
-    {"topo", TOPO, "FILE", 0,
-     "where ranks sit and what lies between them: a file, or a shipped one's name "
-     "[one node, its speeds assumed]",
-     2},
-    {"nodes", NODES, "N", 0, "of the topology's nodes, so many", 2},
-    {"place", PLACE, "HOW", 0, "ranks sit on them in order: block, or round-robin", 2},
     {"json", JSON, NULL, 0, "for machines: all figures in bytes and seconds", 3},
     {"plot", PLOT, "FILE", 0, "predicted time against size: an SVG picture, made by gnuplot; -: as text", 3},
     {"min", LEAST, "SIZE", 0, "a plot begins there [8]", 3},
@@ -51,9 +44,6 @@ static error_t parse_call(int key, char *arg, struct argp_state *state)
     struct tool_ask *a = state->input;
 
     switch (key) {
-    case 'n':
-        a->ranks = tool_positive(state, "-n", arg);
-        return 0;
     case BYTES:
         a->bytes = tool_size(state, "--bytes", arg);
         a->tens = tt_size_is_decimal(arg);
@@ -76,6 +66,9 @@ static error_t parse_call(int key, char *arg, struct argp_state *state)
     case NONCOMMUTATIVE:
         a->shape.commutes = false;
         return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->seats;
+        return 0;
     case ARGP_KEY_ARG:
         if (a->coll_name)
             tool_die(state, TOOL_USAGE, "wants one collective; \"%s\" is one too many", arg);
@@ -91,15 +84,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct tool_ask *a = state->input;
 
     switch (key) {
-    case TOPO:
-        a->file = arg;
-        return 0;
-    case NODES:
-        a->nodes = tool_positive(state, "--nodes", arg);
-        return 0;
-    case PLACE:
-        a->place = arg;
-        return 0;
     case JSON:
         a->json = true;
         return 0;
@@ -117,6 +101,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+static const struct argp_child children[] = {{&tool_topo_argp, 0, NULL, 2}, {0}};
 static const struct argp argp = {options,
                                  parse,
                                  "COLLECTIVE",
@@ -129,7 +114,7 @@ static const struct argp argp = {options,
                                  "  tutti explain allreduce -n 6 --bytes 1K --type double --non-commutative\n"
                                  "  tutti explain allreduce --topo h100x8 --nodes 4 -n 32 --plot allreduce.svg\n"
                                  "  tutti explain alltoall -n 64 --bytes 4K --json\n",
-                                 NULL,
+                                 children,
                                  NULL,
                                  NULL};
 
@@ -177,8 +162,8 @@ struct tt_topo *tool_ask_topology(const struct tool_ask *a, int ranks, int nodes
 {
     struct tt_topo *t = NULL;
 
-    if (a->file) {
-        if (tt_topo_read(a->file, ranks, nodes, place, &t, why, size))
+    if (a->seats.file) {
+        if (tt_topo_read(a->seats.file, ranks, nodes, place, &t, why, size))
             return NULL;
     } else {
         t = tt_topo_assumed(ranks ? ranks : RANKS);
@@ -209,20 +194,20 @@ static void settle_topology(const struct argp_state *state, struct tool_ask *a)
 {
     char why[1024];
 
-    if (a->ranks > MAX_RANKS)
-        tool_die(state, TOOL_USAGE, "counts up to %d ranks, not %d", MAX_RANKS, a->ranks);
-    if (!a->file && tt_config.topo)
-        a->file = getenv("TUTTI_TOPO");
-    if (!a->file && (a->nodes || a->place))
-        tool_die(state, TOOL_USAGE, "%s is of a topology: say which one by --topo", a->nodes ? "--nodes" : "--place");
+    if (a->seats.ranks > MAX_RANKS)
+        tool_die(state, TOOL_USAGE, "counts up to %d ranks, not %d", MAX_RANKS, a->seats.ranks);
+    if (!a->seats.file && tt_config.topo)
+        a->seats.file = getenv("TUTTI_TOPO");
+    if (!a->seats.file && tool_seats_given(&a->seats))
+        tool_die(state, TOOL_USAGE, "%s is of a topology: say which one by --topo", tool_seats_given(&a->seats));
     if (tt_config.profile && tt_topo_read(getenv("TUTTI_PROFILE"), 1, 0, NULL, &a->profile, why, sizeof why))
         tool_die(state, TOOL_FAILED, "%s", why);
-    a->topo = tool_ask_topology(a, a->ranks, a->nodes, a->place, why, sizeof why);
+    a->topo = tool_ask_topology(a, a->seats.ranks, a->seats.nodes, a->seats.place, why, sizeof why);
     if (!a->topo)
         tool_die(state, TOOL_FAILED, "%s", why);
     if (!settle_nets(a))
         tool_die(state, TOOL_FAILED, "out of memory");
-    a->shape.size = a->ranks = a->topo->size;
+    a->shape.size = a->seats.ranks = a->topo->size;
     a->shape.nodes = &a->topo->nodes;
 }
 

@@ -7,6 +7,7 @@
 #include "selector/net.h"
 #include "selector/select.h"
 #include "tools/score.h"
+#include "tools/seats.h"
 #include "tools/tools.h"
 
 /* One call, on ranks that sit somewhere. */
@@ -18,8 +19,7 @@ struct tool_ask {
     bool tens;                /* sizes are told in powers of ten, as that one was given */
     const struct tt_cell *cell; /* of a reduction */
     bool on_gpus;             /* all buffers are on GPUs, and the ranks know it */
-    const char *file, *place; /* of the topology: NULL where nothing was said */
-    int ranks, nodes;         /* 0: as the file says */
+    struct tool_seats seats;
     bool json;
     const char *plot;        /* a file, "-", or NULL */
     int64_t least, most;     /* bytes of a plot */

@@ -132,12 +132,12 @@ static void try_ranks(const struct tool_ask *a, struct cases *cases, bool up)
     const int p = a->shape.size;
 
     for (int k = 2; k <= FURTHEST && (up ? p * k <= MOST_RANKS : p / k >= 2 && p % k == 0); k *= 2) {
-        const int ranks = up ? p * k : p / k, nodes = up ? a->nodes * k : a->nodes / k;
+        const int ranks = up ? p * k : p / k, nodes = up ? a->seats.nodes * k : a->seats.nodes / k;
         struct tt_choice choice;
         char when[64];
         int seated;
 
-        if (ranks <= a->shape.root || !choose_on(a, ranks, nodes, a->place, &choice, &seated))
+        if (ranks <= a->shape.root || !choose_on(a, ranks, nodes, a->seats.place, &choice, &seated))
             return;
         snprintf(when, sizeof when, "on %d ranks, %d node%s", ranks, seated, seated == 1 ? "" : "s");
         if (note(cases, &choice, when))
@@ -155,7 +155,7 @@ static void try_places(const struct tool_ask *a, struct cases *cases)
         int seated;
 
         snprintf(when, sizeof when, "with --place %s", places[i]);
-        if (choose_on(a, a->shape.size, a->nodes, places[i], &choice, &seated))
+        if (choose_on(a, a->shape.size, a->seats.nodes, places[i], &choice, &seated))
             note(cases, &choice, when);
     }
 }

@@ -64,7 +64,7 @@ void tool_explain_json(const struct tool_ask *a, const struct tool_answer *answe
     add_lists(all, a, answer);
     if (tool_reduces(a->coll))
         json_object_update_new(all, json_pack("{s:s, s:s}", "type", a->type_name, "op", a->op));
-    if (a->file)
+    if (a->seats.file)
         json_object_set_new(all, "topology", json_string(a->topo->about));
     json_dumpf(all, stdout, JSON_INDENT(2));
     putchar('\n');

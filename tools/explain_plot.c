@@ -81,8 +81,8 @@ static void write_title(FILE *out, const struct tool_ask *a)
 {
     char title[256];
 
-    snprintf(title, sizeof title, "%s on %d ranks%s%s", tt_coll_name(a->coll), a->shape.size, a->file ? ": " : "",
-             a->file ? a->topo->about : "");
+    snprintf(title, sizeof title, "%s on %d ranks%s%s", tt_coll_name(a->coll), a->shape.size, a->seats.file ? ": " : "",
+             a->seats.file ? a->topo->about : "");
     fputs("set title ", out);
     tool_gnuplot_word(out, title);
     fprintf(out, "\nset xlabel 'size of %s'\nset ylabel 'expected time, by speeds %s'\n",

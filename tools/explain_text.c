@@ -23,7 +23,7 @@ static void print_call(const struct tool_ask *a)
     if (tool_rooted(a->coll))
         printf(", root %d", s->root);
     printf("%s%s\n", s->inplace ? ", in place" : "", s->reproducible ? ", reproducible" : "");
-    if (a->file)
+    if (a->seats.file)
         printf("  %s\n", a->topo->about);
 }
 

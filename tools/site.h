@@ -9,6 +9,7 @@
 #include "cuda/dev.h"
 #include "selector/machine.h"
 #include "selector/topo.h"
+#include "tools/seats.h"
 
 /* What one rank saw. Of the same layout on all ranks, for it is gathered as bytes. */
 struct tool_seen {
@@ -68,8 +69,8 @@ void tool_unwarn(struct tool_warning *list, int n);
 
 /* ---- telling it ---- */
 struct tool_topo_arguments {
-    const char *file, *place, *svg;
-    int ranks, nodes;
+    const char *svg;
+    struct tool_seats seats;
     bool json;
 };
 

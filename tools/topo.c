@@ -14,9 +14,9 @@ static int tell_file(const struct argp_state *state, const struct tool_topo_argu
     struct tool_site site = {.from = from, .open_mpi = strcmp(TT_MPI_NAME, "Open MPI") == 0};
     int status;
 
-    if (tt_topo_read(a->file, a->ranks, a->nodes, a->place, &site.topo, why, sizeof why))
+    if (tt_topo_read(a->seats.file, a->seats.ranks, a->seats.nodes, a->seats.place, &site.topo, why, sizeof why))
         tool_die(state, TOOL_FAILED, "%s", why);
-    snprintf(from, sizeof from, "as %.480s says", a->file);
+    snprintf(from, sizeof from, "as %.480s says", a->seats.file);
     status = tool_topo_tell(a, &site);
     tt_topo_free(site.topo);
     return status;
@@ -29,7 +29,7 @@ int tool_topo(int argc, char **argv)
 
     tool_hush_others();
     tool_topo_parse(argc, argv, &a);
-    if (a.file)
+    if (a.seats.file)
         return tell_file(&state, &a);
     tool_hand_over(&state, "tutti-mpi", "topo", argv);
 }

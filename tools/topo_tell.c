@@ -8,12 +8,9 @@
 #include "tools/site.h"
 #include "tools/tools.h"
 
-enum { NODES = 256, PLACE, SVG, JSON };
+enum { SVG = 256, JSON };
 
 static const struct argp_option options[] = {
-    {"ranks", 'n', "P", 0, "of a FILE: so many ranks, filling nodes in turn [as many as it says]", 1},
-    {"nodes", NODES, "N", 0, "of a FILE: so many nodes", 1},
-    {"place", PLACE, "HOW", 0, "of a FILE: ranks go to nodes \"block\" after block, or \"round-robin\"", 1},
     {"svg", SVG, "FILE", 0, "a picture, to FILE (- is standard output)", 2},
     {"json", JSON, NULL, 0, "for machines: seconds, and bytes per second", 2},
     {0}};
@@ -23,28 +20,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct tool_topo_arguments *a = state->input;
 
     switch (key) {
-    case 'n':
-        a->ranks = tool_positive(state, "-n", arg);
-        return 0;
-    case NODES:
-        a->nodes = tool_positive(state, "--nodes", arg);
-        return 0;
-    case PLACE:
-        a->place = arg;
-        return 0;
     case SVG:
         a->svg = arg;
         return 0;
     case JSON:
         a->json = true;
         return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->seats;
+        return 0;
     case ARGP_KEY_ARG:
-        if (a->file)
+        if (a->seats.file)
             tool_die(state, TOOL_USAGE, "wants one file; \"%s\" is one too many", arg);
-        a->file = arg;
+        a->seats.file = arg;
         return 0;
     case ARGP_KEY_END:
-        if (!a->file && (a->ranks || a->nodes || a->place))
+        if (!a->seats.file && (a->seats.ranks || tool_seats_given(&a->seats)))
             tool_die(state, TOOL_USAGE,
                      "-n, --nodes and --place are for a FILE; without one it is mpiexec that starts ranks");
         if (a->svg && a->json)
@@ -55,6 +46,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+static const struct argp_child children[] = {{&tool_seats_argp, 0, "Of a FILE:", 1}, {0}};
 static const struct argp argp = {
     options,
     parse,
@@ -69,7 +61,7 @@ static const struct argp argp = {
     "  mpiexec -n 4 tutti topo\n\n"
     "Start it as you start your program, with the same options of mpiexec: it is those that it looks at. "
     "Each rank is taken to use the GPU of its number among the ranks of its node.\n",
-    NULL,
+    children,
     NULL,
     NULL};
 

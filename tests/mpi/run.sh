@@ -110,6 +110,14 @@ run_requests()
     passes 3 "" requests progress
     unset TUTTI_PROGRESS
 }
+run_check()
+{
+    export TUTTI_CHECK=1 TUTTI_CHECK_TIMEOUT=1
+    passes 4 "" check timeout
+    unset TUTTI_CHECK_TIMEOUT
+    passes 4 "" check
+    unset TUTTI_CHECK
+}
 run_threads() { passes 3 "" threads; }
 run_flavours()
 {
@@ -665,7 +673,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings tune topology nocuda ends fortran errors faults costs decisions nccl nccl_life reproducible user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings tune topology nocuda ends fortran errors check faults costs decisions nccl nccl_life reproducible user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours bench collectives}; do
     "run_$name"
 done
