@@ -30,11 +30,6 @@ bool tt_ring_open(struct tt_ring *r, void *memory, size_t size)
     return true;
 }
 
-static uint32_t slot(const struct tt_ring *r, uint32_t number)
-{
-    return number & (r->nrecords - 1);
-}
-
 /* Bytes of one record lie in one piece: where n of them would begin that come next. */
 static uint64_t begin_of(const struct tt_ring *r, size_t n)
 {
@@ -45,7 +40,7 @@ static uint64_t begin_of(const struct tt_ring *r, size_t n)
 
 static bool has_room(const struct tt_ring *r, uint64_t end)
 {
-    return r->next - r->freed < r->nrecords && end - r->unused <= r->nbytes;
+    return r->ahead - r->freed < r->nrecords && end - r->unused <= r->nbytes;
 }
 
 static void look_what_is_free(struct tt_ring *r)
@@ -53,7 +48,7 @@ static void look_what_is_free(struct tt_ring *r)
     const uint32_t freed = tt_flag_read(r->read);
 
     if (freed != r->freed)
-        r->unused = r->ends[slot(r, freed - 1)];
+        r->unused = r->ends[tt_ring_slot(r, freed - 1)];
     r->freed = freed;
 }
 
@@ -61,32 +56,40 @@ struct tt_record *tt_ring_claim(struct tt_ring *r, size_t n, char **bytes)
 {
     const uint64_t begin = n ? begin_of(r, n) : r->used;
     const uint64_t end = begin + (n + TT_LINE - 1) / TT_LINE * TT_LINE;
-    struct tt_record *record = &r->records[slot(r, r->next)];
+    struct tt_record *record = &r->records[tt_ring_slot(r, r->ahead)];
 
     if (!has_room(r, end)) {
         look_what_is_free(r);
         if (!has_room(r, end))
             return NULL;
     }
-    r->used = r->ends[slot(r, r->next)] = end;
+    r->used = r->ends[tt_ring_slot(r, r->ahead++)] = end;
     *bytes = r->bytes + begin % r->nbytes;
     record->at = begin % r->nbytes;
     return record;
 }
 
-void tt_ring_publish(struct tt_ring *r, struct tt_record *record)
+void tt_ring_publish(struct tt_ring *r)
 {
+    struct tt_record *record = tt_ring_first(r);
+
     tt_flag_raise(&record->turn, ++r->next);
 }
 
 struct tt_record *tt_ring_look(struct tt_ring *r)
 {
-    struct tt_record *record = &r->records[slot(r, r->next)];
+    struct tt_record *record = &r->records[tt_ring_slot(r, r->ahead)];
 
-    return tt_flag_read(&record->turn) == r->next + 1 ? record : NULL;
+    return tt_flag_read(&record->turn) == r->ahead + 1 ? record : NULL;
 }
 
 void tt_ring_pass(struct tt_ring *r)
 {
+    r->ahead += r->ahead == r->next;
     tt_flag_raise(r->read, ++r->next);
+}
+
+void tt_ring_hold(struct tt_ring *r)
+{
+    r->ahead++;
 }

@@ -28,4 +28,12 @@ static int node_poll(struct tt_batch *batch, bool *done)
     return MPI_SUCCESS;
 }
 
-const struct tt_wire tt_wire_node = {.name = "node", .post = node_post, .poll = node_poll};
+static void node_release(struct tt_flight *f)
+{
+    tt_node_lock();
+    tt_channel_release(f->channel, f);
+    tt_node_unlock();
+}
+
+const struct tt_wire tt_wire_node = {
+    .name = "node", .post = node_post, .poll = node_poll, .release = node_release};

@@ -93,6 +93,22 @@ static int poll(struct tt_place *place, int queue)
     return 1;
 }
 
+static int mark(struct tt_place *place, int queue, uint64_t *mark)
+{
+    (void)place;
+    (void)queue;
+    *mark = 0;
+    return 0;
+}
+
+static int reached(struct tt_place *place, int queue, uint64_t mark)
+{
+    (void)place;
+    (void)queue;
+    (void)mark;
+    return 1;
+}
+
 static const struct tt_dev host_dev = {.name = "host",
                                        .enter = enter,
                                        .leave = leave,
@@ -105,6 +121,8 @@ static const struct tt_dev host_dev = {.name = "host",
                                        .unpack = unpack,
                                        .reduces = reduces,
                                        .poll = poll,
+                                       .mark = mark,
+                                       .reached = reached,
                                        .settle = enter};
 static struct tt_place host_place = {&host_dev};
 

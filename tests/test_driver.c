@@ -11,6 +11,7 @@
 #include "cuda/cuda_abi.h"
 #include "cuda/dev.h"
 #include "cuda/inside.h"
+#include "cuda/marks.h"
 #include "cuda/movers.h"
 #include "cuda/nccl.h"
 #include "tests/simcuda/simcuda.h"
@@ -477,6 +478,50 @@ END_TEST
 
 /* What the program has given to its default stream takes five times as long as our copy, which does not stand in
  * line. */
+/* Each piece of work is known to be done before the next is. */
+START_TEST(marks_tell_how_far_a_queue_has_come)
+{
+    enum { PIECES = 3 * TT_MARKS };
+    struct tt_place *place = enter_place();
+    void *p = device_memory(64), *q = device_memory(64);
+    uint64_t marks[PIECES], first, second;
+
+    cu.inject("hold");
+    TT_OK(place->dev->copy(place, QUEUE, p, q, 64));
+    TT_OK(place->dev->mark(place, QUEUE, &first));
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, first), 0);
+    cu.inject("release");
+    while (place->dev->reached(place, QUEUE, first) == 0)
+        continue;
+    cu.inject("hold");
+    TT_OK(place->dev->copy(place, QUEUE, p, q, 64));
+    TT_OK(place->dev->mark(place, QUEUE, &second));
+    const unsigned long long before = count().calls;
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, first), 1); /* known */
+    ck_assert_uint_eq(count().calls, before);
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, second), 0);
+    for (int i = 0; i < PIECES; i++) {
+        TT_OK(place->dev->copy(place, QUEUE, p, q, 64));
+        TT_OK(place->dev->mark(place, QUEUE, &marks[i]));
+    }
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, second), 0);
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, marks[0]), 0);
+    ck_assert_uint_eq(count().events, TT_MARKS);
+    cu.inject("release");
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, second), 1);
+    for (int i = 0; i < PIECES; i++)
+        ck_assert_int_eq(place->dev->reached(place, QUEUE, marks[i]), 1);
+    cu.inject("sticky:after=1");
+    TT_OK(place->dev->copy(place, QUEUE, p, q, 64));
+    if (place->dev->mark(place, QUEUE, &first)) /* it broke at once */
+        return;
+    while (place->dev->reached(place, QUEUE, first) == 0)
+        continue;
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, first), -1);
+}
+END_TEST
+
 START_TEST(our_queues_do_not_wait_for_the_programs_streams)
 {
     struct tt_place *place = enter_place();
@@ -862,6 +907,7 @@ static TCase *everything(void)
     tcase_add_test(all, a_failed_allocation_gives_up_unused_scratch_and_tries_again);
     tcase_add_test(all, out_of_memory_is_said_in_words);
     tcase_add_test(all, copies_do_not_wait_and_queues_are_separate);
+    tcase_add_test(all, marks_tell_how_far_a_queue_has_come);
     tcase_add_test(all, our_queues_do_not_wait_for_the_programs_streams);
     tcase_add_test(all, a_reduction_is_one_launch_and_equals_the_hosts);
     tcase_add_test(all, every_kernel_can_be_launched);

@@ -198,6 +198,13 @@ run_nccl_life()
     life 4 shared-gpu
     unset TUTTI_SIM_NCCL_VERSION NCCL_MULTI_RANK_GPU_ENABLE
 }
+run_ipc()
+{
+    passes 3 "" ipc counts
+    passes 3 "" ipc mixes
+    passes 4 "" ipc half
+    passes 3 "" ipc refused
+}
 run_reproducible()
 {
     passes 7 "" reproducible
