@@ -406,15 +406,15 @@ static void begin_receive(struct tt_channel *c, struct tt_flight *f)
 void tt_channel_post(struct tt_channel *c, struct tt_flight *f)
 {
     f->moved = f->arrived = 0;
-    f->over = c->broken;
-    if (f->over)
-        return;
+    f->over = false;
     if (f->incoming)
         begin_receive(c, f);
     else if (c->sends.first || !begin_send(c, f))
         tt_flights_append(&c->sends, f);
     else
         tt_offer_await(c, f);
+    if (c->broken)
+        tt_channel_break(c);
 }
 
 void tt_channel_poll(struct tt_channel *c)
@@ -456,7 +456,11 @@ static void abandon_pieces(struct tt_ring *r, struct tt_piece *pieces)
 
 void tt_channel_break(struct tt_channel *c)
 {
+    const struct tt_record *r;
+
     c->broken = true;
+    while ((r = tt_ring_look(&c->in)) && read_record(c, r))
+        ; /* what it sent before is there */
     tt_offer_break(c);
     abandon_all(&c->sends);
     abandon_all(&c->receives);
@@ -464,5 +468,6 @@ void tt_channel_break(struct tt_channel *c)
     abandon_pieces(&c->in, c->landing);
     if (c->inbound)
         tt_channel_abandon(c->inbound);
+    c->inbound = NULL;
     c->expected = 0;
 }

@@ -210,7 +210,7 @@ static bool write_one(void)
     r->tag = written;
     memset(bytes, written + 1, n);
     written++;
-    tt_ring_publish(&out, r);
+    tt_ring_publish(&out);
     return true;
 }
 
