@@ -50,7 +50,7 @@ struct tt_checks {
 };
 
 /* Messages of one check. At rank 0 there are size of each, its own unused. */
-struct tt_checking {
+struct tt_comparison {
     struct tt_record mine, *records;
     struct verdict verdict;
     struct answer answer, *answers;
@@ -153,7 +153,7 @@ static void drop(MPI_Request *request)
 
 static void await_all(struct tt_check *check, enum tag tag)
 {
-    struct tt_checking *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
 
     for (int r = 1; r < check->comm->size; r++) {
         m->here[r] = 0;
@@ -167,7 +167,7 @@ static void await_all(struct tt_check *check, enum tag tag)
 
 static bool all_are_here(const struct tt_check *check)
 {
-    struct tt_checking *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     bool all = true;
 
     for (int r = 1; r < check->comm->size; r++) {
@@ -185,7 +185,7 @@ static size_t length_of(const struct verdict *v)
 
 static void tell_all(struct tt_check *check, enum tag tag)
 {
-    struct tt_checking *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
 
     for (int r = 1; r < check->comm->size; r++)
         send(check, &m->verdict, length_of(&m->verdict), r, tag, &m->sends[r]);
@@ -216,7 +216,7 @@ static void decide(struct tt_check *check, enum word word, enum tag tag)
 
 static void ask(struct tt_check *check, enum tag tag)
 {
-    struct tt_checking *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
 
     m->verdict.word = SUM;
     m->verdict.pairs = m->pairs;
@@ -235,7 +235,7 @@ static void ask(struct tt_check *check, enum tag tag)
 
 static void tell_pair(struct tt_check *check)
 {
-    struct tt_checking *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     const int from = m->pairs.from[0], to = m->pairs.to[0];
 
     tt_pair_print(m->answers[0].sends, sizeof m->answers->sends, check->job, from, to, true);
@@ -255,7 +255,7 @@ static bool is_one(const struct tt_pairs *p)
 /* Where the sum over what was asked about is not 0, the pair is there; else in the other half. */
 static void narrow(struct tt_check *check)
 {
-    struct tt_checking *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     const struct tt_pairs asked = m->verdict.pairs;
     uint64_t sum = tt_pairs_sum(check->job, &asked);
 
@@ -285,7 +285,7 @@ static void hear_answers(struct tt_check *check)
 
 static void compare(struct tt_check *check)
 {
-    struct tt_checking *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     uint64_t sum = 0;
 
     if (!tt_records_agree(m->records, check->comm->size, check->on, m->verdict.text, sizeof m->verdict.text)) {
@@ -321,7 +321,7 @@ static bool is_one_rank(const char *ranks)
 /* Whose record, or answer, has come, and whose has not. */
 static void tell_missing(struct tt_check *check)
 {
-    struct tt_checking *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     char missing[128], here[128];
 
     tt_ranks_print(missing, sizeof missing, m->here, check->comm->size, 0);
@@ -335,7 +335,7 @@ static void tell_missing(struct tt_check *check)
 /* Some have left, or will: nobody may go on. */
 static void leave(struct tt_check *check, bool all, int asker)
 {
-    struct tt_checking *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
 
     if (all)
         snprintf(m->verdict.text, sizeof m->verdict.text, "%s on %s: rank %d had given it up when rank 0 came",
@@ -376,7 +376,7 @@ static bool poll_telling(struct tt_check *check)
 
 static void answer(struct tt_check *check)
 {
-    struct tt_checking *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     const struct tt_pairs *p = &m->verdict.pairs;
 
     m->answer.sum = tt_pairs_sum(check->job, p);
@@ -413,7 +413,7 @@ static bool ask_first(struct tt_check *check)
 
 static bool poll_other(struct tt_check *check)
 {
-    struct tt_checking *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
 
     if (!is_done(&m->coming))
         return ask_first(check);
@@ -462,7 +462,7 @@ void tt_check_next(struct tt_check *check)
         check->comm->checks->next++;
 }
 
-static void meeting_free(struct tt_checking *m)
+static void meeting_free(struct tt_comparison *m)
 {
     if (!m)
         return;
@@ -474,9 +474,9 @@ static void meeting_free(struct tt_checking *m)
     free(m);
 }
 
-static struct tt_checking *meeting_new(const struct tt_comm *comm)
+static struct tt_comparison *meeting_new(const struct tt_comm *comm)
 {
-    struct tt_checking *m = calloc(1, sizeof *m);
+    struct tt_comparison *m = calloc(1, sizeof *m);
     const size_t n = (size_t)comm->size;
 
     if (!m)
@@ -525,7 +525,7 @@ static void make_record(struct tt_check *check, enum tt_flavour flavour, int cla
 
 static void begin(struct tt_check *check)
 {
-    struct tt_checking *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
 
     if (is_first(check)) {
         m->records[0] = m->mine;
@@ -560,7 +560,7 @@ void tt_check_open(struct tt_check *check, struct tt_job *job, enum tt_flavour f
 /* What is still under way is cancelled; answers that nobody takes in stay with their room. */
 void tt_check_end(struct tt_check *check)
 {
-    struct tt_checking *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     bool told = true;
 
     if (!m)
