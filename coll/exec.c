@@ -113,7 +113,8 @@ static void post_local(struct tt_req *req, int lane, const struct tt_step *s)
     if (s->verb == TT_COPY)
         error = place->dev->copy(place, queue, address(req, s->dst), sources[0], (size_t)s->n * req->plan->unit);
     else
-        error = place->dev->reduce(place, queue, req->with.cell, address(req, s->dst), sources, k, s->order, (size_t)s->n);
+        error =
+            place->dev->reduce(place, queue, req->with.cell, address(req, s->dst), sources, k, s->order, (size_t)s->n);
     if (error)
         fail(req, "%s", tt_fault());
     else if (place != req->with.host)

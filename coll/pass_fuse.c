@@ -447,7 +447,8 @@ static bool may_go_early(const struct pass *w, int c)
         if (same_place(sources[k], s->dst))
             own = r;
     }
-    return !map_has_other(&w->writes_before, s->dst, s->n, own) && !map_has_other(&w->reads_before, s->dst, s->n, NOBODY);
+    return !map_has_other(&w->writes_before, s->dst, s->n, own) &&
+           !map_has_other(&w->reads_before, s->dst, s->n, NOBODY);
 }
 
 /* Makes one step of c and the receive that brings its operand number `lands`. */
