@@ -245,6 +245,8 @@ static void try_refused(void)
     check_count("bytes from device to host", counted.bytes[SIMCUDA_D2H], 2 * (p - 1) * bytes / p);
     check_count("bytes from host to device", counted.bytes[SIMCUDA_H2D], 2 * (p - 1) * bytes / p);
     check_count("bytes of peers' memory", counted.peer_bytes, 0);
+    check_count("launches", counted.launches, 1);
+    check_count("copies within the device", counted.copies[SIMCUDA_D2D], 0);
     check_count("allocations of pinned memory", counted.pinned_allocs, 0);
     check_count("calls that wait for the device", counted.syncs, 0);
     test_pin("allreduce", NULL);
