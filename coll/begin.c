@@ -40,14 +40,16 @@ static struct tt_plan *instead(struct tt_plan *plan, struct tt_plan *rewritten)
 }
 
 /* An op that has no cell takes two operands. */
-static struct tt_plan *finish_plan(const struct tt_choice *choice, const struct tt_key *key, int rank)
+static struct tt_plan *finish_plan(const struct tt_choice *choice, const struct tt_key *key, const struct tt_comm *comm)
 {
     const int64_t chunk = tt_config.chunk / (int64_t)key->shape.unit;
     struct tt_shape shape = key->shape;
     struct tt_plan *plan;
 
     shape.segment = choice->segment ? choice->segment : shape.segment;
-    plan = tt_plan_build(choice->alg, &shape, rank);
+    plan = tt_plan_build(choice->alg, &shape, comm->rank);
+    if (plan)
+        plan->near = comm->routes.near;
     if (plan && tt_coll_traits(key->coll) & TT_REDUCES)
         plan = instead(plan, tt_pass_fuse(plan, key->cell ? TT_MAX_SOURCES : 2));
     if (plan)
@@ -104,7 +106,7 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct ask *
     if (!choice.alg)
         return NULL;
     if (choice.alg->delegate == TT_OWN) {
-        plan = finish_plan(&choice, key, job->comm->rank);
+        plan = finish_plan(&choice, key, job->comm);
         *why = errno == ENOMEM ? "out of host memory" : "the algorithm could not be built: a fault of Tutti's";
         if (!plan)
             return NULL;
@@ -284,7 +286,7 @@ static const char *look(struct tt_job *job, struct tt_place **home, unsigned *st
     if (tt_config.sync && (settle(&job->send) || settle(&job->recv)))
         return tt_fault();
     *staged = tt_job_on_device(job, *home);
-    if (*staged && tt_mpi_takes_device_memory())
+    if (*staged && (job->comm->routes.all_near || tt_mpi_takes_device_memory()))
         *staged = 0;
     return NULL;
 }

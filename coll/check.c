@@ -17,6 +17,7 @@
 
 #include "coll/config.h"
 #include "coll/error.h"
+#include "coll/pause.h"
 #include "coll/request.h"
 #include "coll/ticks.h"
 

@@ -14,6 +14,7 @@
 #include "coll/flat.h"
 #include "coll/init.h"
 #include "coll/op.h"
+#include "coll/pause.h"
 #include "coll/request.h"
 #include "coll/watch.h"
 

@@ -145,11 +145,14 @@ run_faults()
 }
 run_costs()
 {
+    # messages by the MPI below: ipc has the costs of those within a node
+    export TUTTI_NODE=off
     passes 3 "" costs staged
     passes 4 "" costs staged
     TUTTI_MPI_CUDA=probe
     passes 3 aware_shim.so costs direct
     TUTTI_MPI_CUDA=no
+    unset TUTTI_NODE
 }
 run_decisions()
 {
@@ -206,6 +209,32 @@ run_nccl_life()
     life 4 shared-gpu
     unset TUTTI_SIM_NCCL_VERSION NCCL_MULTI_RANK_GPU_ENABLE
 }
+run_ipc()
+{
+    passes 3 "" ipc counts
+    passes 3 "" ipc mixes
+    passes 4 "" ipc half
+    passes 3 "" ipc refused
+    # GPUs that do not reach each other, and of which each rank sees its own alone: said once by each rank that meets it
+    export TUTTI_SIM_LINKS=none TUTTI_LOG=info
+    passes 2 "" ipc apart
+    unset TUTTI_SIM_LINKS
+    told_once 2
+    set --
+    for gpu in 0 1; do
+        set -- "$@" ${1:+:} -n 1 env CUDA_VISIBLE_DEVICES=$gpu LD_PRELOAD="$LIBRARY:$PROGRAMS/yield.so" "$PROGRAMS/ipc" apart
+    done
+    timeout -k 5 "$PATIENCE" "$MPIEXEC" $oversubscribe "$@" >"$output" 2>&1
+    grep -q 'Failures: 0' "$output" || { head -60 "$output"; fail "ipc apart, with a GPU for each rank"; }
+    told_once 2
+    unset TUTTI_LOG
+}
+# told_once RANKS: so many ranks have said why GPU memory of others cannot be opened, once each
+told_once()
+{
+    [ "$(grep -c 'GPU memory of rank . cannot be opened here (cuIpcOpenMemHandle' "$output")" -eq "$1" ] ||
+        { cat "$output"; fail "expected to be told once by each of $1 ranks why GPU memory cannot be opened"; }
+}
 run_reproducible()
 {
     passes 7 "" reproducible
@@ -214,8 +243,11 @@ run_reproducible()
 run_user_ops() { passes 7 "" user_ops; }
 run_gaps()
 {
+    # what is packed and copied is counted as where messages go by the MPI below
+    export TUTTI_NODE=off
     passes 3 "" gaps
     passes 4 "" gaps
+    unset TUTTI_NODE
     TUTTI_SIM_GPUS=0
     passes 3 "" gaps
     TUTTI_SIM_GPUS=2
