@@ -456,6 +456,7 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
 
     task->job = NULL;
     task->alg = NULL;
+    task->posted = false;
     if (comm->lost)
         return refuse(task, error, TT_TASK_FAILED, "this rank failed before it could take part in an earlier call on "
                                                    "this communicator, so it is behind the others for good");

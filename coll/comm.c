@@ -254,15 +254,15 @@ static void adopt(struct tt_comm *c, struct tt_topo *topo, bool located)
     c->staged = staged;
 }
 
-/* Have all ranks a state? Then it gets rank 0's number. (MPICH 4.0.2 compares unsigned numbers as if they had a sign.) */
+/* Have all ranks a state? Then it gets rank 0's number. (By MPI_BAND: MPICH 4.0 takes MPI_UINT64_T for signed in MPI_MIN.) */
 static bool agree_on_id(MPI_Comm comm, struct tt_comm *c)
 {
-    const int64_t mine[] = {c != NULL, c && c->rank == 0 ? (int64_t)new_id() : INT64_MAX};
-    int64_t all[] = {0, 0};
+    const uint64_t mine[] = {c != NULL, c && c->rank == 0 ? new_id() : UINT64_MAX};
+    uint64_t all[] = {0, 0};
 
-    if (PMPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MIN, comm) != MPI_SUCCESS || !all[0])
+    if (PMPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_BAND, comm) != MPI_SUCCESS || !all[0])
         return false;
-    c->id = (uint64_t)all[1];
+    c->id = all[1];
     return true;
 }
 

@@ -222,11 +222,13 @@ static void take(struct tt_req *req, int lane, struct tt_flight *f)
     f->taken = true;
     req->lanes[lane].arriving--;
     req->lanes[lane].lent += f->at != NULL;
-    if (!req->failed && f->arrived != f->bytes)
+    if (!req->failed && f->arrived != f->bytes) {
+        req->told = true;
         fail(req,
              "rank %d sent %zu bytes where %zu were due: it failed, or passed on that another did, or gave a "
              "different count",
              f->peer, f->arrived, f->bytes);
+    }
     if (!req->failed && s->verb == TT_RECV_REDUCE && !f->folded)
         post_local(req, lane, s);
 }
@@ -312,6 +314,7 @@ static bool carried_over(struct tt_req *req, struct tt_lane_state *l, const stru
 
     if (error == MPI_SUCCESS)
         return done;
+    req->told |= !req->failed;
     fail(req, "the MPI below failed to complete a message (error %d)", error);
     return ++l->errors > MAX_ERRORS;
 }

@@ -46,6 +46,7 @@ struct tt_req {
     void *waste;  /* where a failed rank receives */
     bool failed;
     bool moved; /* a message of another rank's has come */
+    bool told;  /* it failed since another had */
     char why[512];
 };
 

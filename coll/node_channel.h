@@ -45,6 +45,7 @@ struct tt_channel {
     struct tt_flights fetching;         /* receives that do, until the other has been told, */
     struct tt_flights wanting;          /* or that cannot, until the bytes begin to come */
     uint32_t offers;                    /* so far */
+    unsigned declined, spared;          /* of them, in a row; and sends since then that might have been offers */
 };
 
 /* Gives a channel its rings: memory of that size for each. -1: it is too small, or there is no memory. */

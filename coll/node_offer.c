@@ -6,6 +6,9 @@
  * not know what memory the other has, and nothing has to be agreed on beforehand: what is the same for both is that
  * there is a message, of this length.
  *
+ * An offer that is declined costs an answer and its way back, so a sender that has been declined several times in a row
+ * sends the bytes at once, and only now and then asks again.
+ *
  * An offer is data ready to be read: who posts a send has seen to it that whatever fills it is over. */
 #include "coll/node_offer.h"
 
@@ -14,9 +17,16 @@
 
 #include "coll/node_gpu.h"
 
+enum { PATIENCE = 8, AGAIN = 64 };
+
 static const struct tt_piece no_piece = {.flight = NULL};
 
 /* ---- who sends ---- */
+
+static bool is_futile(struct tt_channel *c)
+{
+    return c->declined >= PATIENCE && ++c->spared % AGAIN != 0;
+}
 
 enum tt_offer tt_offer_make(struct tt_channel *c, struct tt_flight *f)
 {
@@ -24,7 +34,7 @@ enum tt_offer tt_offer_make(struct tt_channel *c, struct tt_flight *f)
     struct tt_record *r;
     char *bytes;
 
-    if (!tt_gpu_name(f, &name))
+    if (is_futile(c) || !tt_gpu_name(f, &name))
         return TT_OFFER_NONE;
     r = tt_ring_claim(&c->out, sizeof name, &bytes);
     if (!r)
@@ -66,6 +76,7 @@ void tt_offer_answered(struct tt_channel *c, uint32_t number, bool wanted)
     if (!f)
         return;
     c->expected--;
+    c->declined = wanted ? c->declined + 1 : 0;
     f->is_wanted = wanted;
     f->over = !wanted;
     if (wanted)

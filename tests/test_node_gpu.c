@@ -262,6 +262,27 @@ START_TEST(what_is_lent_stays_with_its_sender)
 }
 END_TEST
 
+/* To a peer whose memory is the host's, or who cannot open ours; until one day it can. */
+START_TEST(offers_end_where_nobody_takes_them)
+{
+    uint32_t offers;
+
+    begin(PIPE);
+    for (int i = 0; i < 100; i++)
+        try(DEVICE, HOST, 5000, false);
+    offers = ends[0].offers;
+    ck_assert_uint_le(offers, 8 + 2);
+    for (int i = 0; i < 65; i++)
+        try(DEVICE, DEVICE, 5000, false);
+    cu.reset();
+    offers = ends[0].offers;
+    for (int i = 0; i < 10; i++)
+        try(DEVICE, DEVICE, 5000, false);
+    ck_assert_uint_eq(ends[0].offers, offers + 10);
+    ck_assert_uint_eq(count().bytes[SIMCUDA_D2H], 0);
+}
+END_TEST
+
 /* Of many with one tag each gets its own, in order, whichever way they come. */
 START_TEST(equal_tags_arrive_in_order)
 {
@@ -378,6 +399,7 @@ int main(void)
     tcase_add_test(tcase, between_gpus_nothing_passes_through_the_host);
     tcase_add_test(tcase, without_names_bytes_pass_through_pinned_memory);
     tcase_add_test(tcase, what_is_lent_stays_with_its_sender);
+    tcase_add_test(tcase, offers_end_where_nobody_takes_them);
     tcase_add_test(tcase, equal_tags_arrive_in_order);
     tcase_add_test(tcase, lengths_may_differ);
     tcase_add_loop_test(tcase, a_broken_context_spoils_its_own_message, 0, 3);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* GPU memory between ranks of one node: ipc counts | mixes | refused. Counts: with CUDA IPC no byte goes through the
+/* GPU memory between ranks of one node: ipc counts | mixes | refused | half | apart. Counts: with CUDA IPC no byte goes through the
  * host, a rank reads 2(P-1)/P n bytes of its peers' memory in a direct allreduce and reduces its slice by one launch,
  * which reads their memory itself; so does the one of a one-shot. Mixes: whatever memory each rank has, of pools and on
  * another GPU too, and freed and allocated anew between the calls, the results are right. Refused: where IPC is not to
- * be had, on some ranks or on all, they are as right, and each byte sent goes down once and each received up once. */
+ * be had, on all ranks, on half of them, or because their GPUs are apart, they are as right, and each byte sent goes down
+ * once and each received up once. */
 #include "tests/mpi/harness.h"
 
 #include <stdio.h>
@@ -129,6 +130,7 @@ static void try_counts(void)
     count_allreduce("ring", a, b, n);
     check_count("bytes of peers' memory", counted.peer_bytes, 2 * (p - 1) * bytes / p);
     check_count("launches", counted.launches, p - 1);
+    check_count("copies", counted.copies[SIMCUDA_D2D], p - 1); /* what is reduced is read where it is */
     memory_give(DEVICE, a);
     memory_give(DEVICE, b);
 }
@@ -243,9 +245,30 @@ static void try_refused(void)
     check_count("bytes from device to host", counted.bytes[SIMCUDA_D2H], 2 * (p - 1) * bytes / p);
     check_count("bytes from host to device", counted.bytes[SIMCUDA_H2D], 2 * (p - 1) * bytes / p);
     check_count("bytes of peers' memory", counted.peer_bytes, 0);
+    check_count("launches", counted.launches, 1);
+    check_count("copies within the device", counted.copies[SIMCUDA_D2D], 0);
     check_count("allocations of pinned memory", counted.pinned_allocs, 0);
     check_count("calls that wait for the device", counted.syncs, 0);
     test_pin("allreduce", NULL);
+    memory_give(DEVICE, a);
+    memory_give(DEVICE, b);
+}
+
+/* Each rank on a GPU that no other reaches, or sees. */
+static void try_apart(void)
+{
+    const int n = 40000;
+    char *a = memory_take(DEVICE, ROOM), *b = memory_take(DEVICE, ROOM);
+    static const char *const names[] = {"direct", "oneshot", "ring", "doubling"};
+
+    for (int i = 0; i < 4; i++) {
+        const struct block from = {DEVICE, DEVICE, a}, to = {DEVICE, DEVICE, b};
+
+        test_now("allreduce by %s of %d ints on GPUs apart", names[i], n);
+        try_sums(names[i], n, &from, &to, i);
+    }
+    simulator.counters(&counted);
+    check_count("bytes of peers' memory", counted.peer_bytes, 0);
     memory_give(DEVICE, a);
     memory_give(DEVICE, b);
 }
@@ -278,6 +301,8 @@ int main(int argc, char **argv)
         try_refused();
     else if (strcmp(mode, "half") == 0)
         try_half();
+    else if (strcmp(mode, "apart") == 0)
+        try_apart();
     else
         try_mixes(TRIES);
     return test_end();
