@@ -125,6 +125,20 @@ reported()
         { for (i = 1; i < NF; i++) if (!($i in value) && $(i + 1) ~ /^[0-9]/) value[$i] = $(i + 1) }
         END { exit !('"$1"') }' || { cat "$output.json"; fail "report: expected $1"; }
 }
+# a stand-in of a profiler, where there are NVTX's headers: every collective is a range that has its name, and ends
+run_nvtx_ranges()
+{
+    [ -e "$PROGRAMS/nvtx_injection.so" ] || return 0
+    export NVTX_INJECTION64_PATH="$PROGRAMS/nvtx_injection.so" TUTTI_ALLREDUCE="doubling:0-64;ring:64-"
+    passes 4 "" report many
+    says '^nvtx Tutti: 150 x MPI_Allreduce doubling 4 B$'
+    says '^nvtx Tutti: 150 x MPI_Allreduce ring 3.9 KiB$'
+    says '^nvtx Tutti: 310 ranges, 0 not ended$'
+    passes 4 "" report overlapped
+    says '^nvtx Tutti: 20 x MPI_Allreduce doubling 4 B$'
+    says '^nvtx Tutti: 20 ranges, 0 not ended$'
+    unset NVTX_INJECTION64_PATH TUTTI_ALLREDUCE
+}
 run_report()
 {
     export TUTTI_REPORT="$output.json"
@@ -143,6 +157,7 @@ run_report()
     done
     rm -f "$output.json"
     unset TUTTI_REPORT
+    run_nvtx_ranges
     export TUTTI_REPORT=/nowhere/report.json TUTTI_CHECK=1
     passes 3 "" report many
     says 'TUTTI_REPORT=/nowhere/report.json cannot be written; the report is here'
