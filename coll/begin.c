@@ -16,6 +16,7 @@
 #include "coll/explain.h"
 #include "coll/hints.h"
 #include "coll/hook.h"
+#include "coll/report.h"
 #include "coll/vote.h"
 
 static enum tt_begun refuse(struct tt_task *task, int *error, int class, const char *why)
@@ -317,7 +318,7 @@ static bool is_at_once(const struct tt_job *job, enum tt_flavour flavour)
 /* Of a call on host memory that the MPI below is to do: may it have the call itself, instead of one of Tutti's? */
 static bool is_the_mpis(const struct tt_job *job, enum tt_flavour flavour)
 {
-    return flavour == TT_NONBLOCKING || is_at_once(job, flavour);
+    return (flavour == TT_NONBLOCKING && !tt_report_runs) || is_at_once(job, flavour);
 }
 
 /* What is checked starts when the ranks have met; a blocking call is checked before it is begun. */
