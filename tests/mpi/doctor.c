@@ -25,9 +25,10 @@ static bool is_culprit(void)
 
 static void nap(double seconds)
 {
-    const struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
 
-    nanosleep(&t, NULL);
+    while (nanosleep(&t, &t)) /* a signal has ended it early */
+        ;
 }
 
 /* ---- a few calls that go well ---- */
@@ -183,6 +184,17 @@ static void out_of_memory(void)
     memory_give(DEVICE, device);
 }
 
+/* NCCL takes its time to start, on all ranks. */
+static void sets_up(void)
+{
+    char *device = memory_take(DEVICE, N * sizeof(float));
+
+    simulator.inject("nccl-delay:ms=2500");
+    MPI_Allreduce(MPI_IN_PLACE, device, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    memory_give(DEVICE, device);
+    puts("all as it should be");
+}
+
 static void works(double seconds)
 {
     const double end = MPI_Wtime() + seconds;
@@ -266,6 +278,7 @@ static const struct {
     {"other-collective", other_collective},
     {"other-order", other_order},
     {"out-of-memory", out_of_memory},
+    {"sets-up", sets_up},
     {"slow", slow},
     {"slow-gpu", slow_gpu},
     {"jitter", jitter},

@@ -87,5 +87,42 @@ ends_with 3 slow "rank 1 is systematically late: in [0-9]* $late"
 ends_with 3 slow-gpu "rank 1 is systematically late: in [0-9]* $late"
 ends_with 3 jitter "rank 1 is sporadically late: in [0-9]* $late"
 ends_with 4 routing "rank 1 has the most to move in MPI_Alltoallv on $w: it sends 3\.91 KiB and receives 10\.9 KiB a call, 1\.9 times the mean rank's 5\.66 KiB; .*"
+# ---- the watchdog ----
+
+# watched PATTERN: the ranks have said it, or do so before long
+watched()
+{
+    tries=0
+    until grep -q -e "$1" "$output" || [ $tries -ge 200 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    says "$1"
+}
+
+records=$(mktemp -d)
+waits="has been in MPI_Allreduce (call 7 on $w, from doctor+0x[0-9a-f]*) for [0-9]* s"
+export TUTTI_TIMEOUT=1 TUTTI_ALLREDUCE=doubling
+start 4 sleeps
+watched "^tutti: warning: rank 0 $waits: by doubling it waits for data from rank 1$"
+watched "^tutti: warning: rank 3 $waits: by doubling it waits for data from rank 1$"
+watched "^tutti: warning: rank 2 $waits: by doubling it waits for data from rank 0$"
+kill -USR1 "$("$BUILD/tutti" doctor --json "$records" | sed -n '/"rank": 1,/,/"pid"/s/.*"pid": \([0-9]*\).*/\1/p')"
+watched "^tutti: warning: rank 1 is in no call of MPI that Tutti sees"
+if grep -q '^tutti: warning: rank 1 has' "$output"; then cat "$output"; fail "the watchdog warned of a rank that sleeps"; fi
+kill $job
+wait $job
+export TUTTI_TIMEOUT_ACTION=abort
+start 3 sleeps
+wait $job && fail "TUTTI_TIMEOUT_ACTION=abort: exit status 0"
+says "^tutti: error: rank [02] ends the job, as TUTTI_TIMEOUT_ACTION=abort says"
+export TUTTI_ALLREDUCE=nccl TUTTI_UNIFORM=1 TUTTI_SIM_GPUS=3
+start 3 sets-up
+wait $job || { cat "$output"; fail "the watchdog took NCCL's start for a call"; }
+says "all as it should be"
+unset TUTTI_TIMEOUT TUTTI_TIMEOUT_ACTION TUTTI_ALLREDUCE TUTTI_UNIFORM
+TUTTI_SIM_GPUS=2
+rm -rf "$records"
+echo "doctor: the watchdog"
 rm -f "$output.said" "$output.stays"
 echo "  $(($(date +%s) - before)) s"
