@@ -49,7 +49,7 @@ struct tt_checks {
 };
 
 /* Messages of one check. At rank 0 there are size of each, its own unused. */
-struct tt_meeting {
+struct tt_comparison {
     struct tt_record mine, *records;
     struct verdict verdict;
     struct answer answer, *answers;
@@ -152,7 +152,7 @@ static void drop(MPI_Request *request)
 
 static void await_all(struct tt_check *check, enum tag tag)
 {
-    struct tt_meeting *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
 
     for (int r = 1; r < check->comm->size; r++) {
         m->here[r] = 0;
@@ -166,7 +166,7 @@ static void await_all(struct tt_check *check, enum tag tag)
 
 static bool all_are_here(const struct tt_check *check)
 {
-    struct tt_meeting *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     bool all = true;
 
     for (int r = 1; r < check->comm->size; r++) {
@@ -184,7 +184,7 @@ static size_t length_of(const struct verdict *v)
 
 static void tell_all(struct tt_check *check, enum tag tag)
 {
-    struct tt_meeting *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
 
     for (int r = 1; r < check->comm->size; r++)
         send(check, &m->verdict, length_of(&m->verdict), r, tag, &m->sends[r]);
@@ -215,7 +215,7 @@ static void decide(struct tt_check *check, enum word word, enum tag tag)
 
 static void ask(struct tt_check *check, enum tag tag)
 {
-    struct tt_meeting *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
 
     m->verdict.word = SUM;
     m->verdict.pairs = m->pairs;
@@ -234,7 +234,7 @@ static void ask(struct tt_check *check, enum tag tag)
 
 static void tell_pair(struct tt_check *check)
 {
-    struct tt_meeting *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     const int from = m->pairs.from[0], to = m->pairs.to[0];
 
     tt_pair_print(m->answers[0].sends, sizeof m->answers->sends, check->job, from, to, true);
@@ -254,7 +254,7 @@ static bool is_one(const struct tt_pairs *p)
 /* Where the sum over what was asked about is not 0, the pair is there; else in the other half. */
 static void narrow(struct tt_check *check)
 {
-    struct tt_meeting *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     const struct tt_pairs asked = m->verdict.pairs;
     uint64_t sum = tt_pairs_sum(check->job, &asked);
 
@@ -284,7 +284,7 @@ static void hear_answers(struct tt_check *check)
 
 static void compare(struct tt_check *check)
 {
-    struct tt_meeting *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     uint64_t sum = 0;
 
     if (!tt_records_agree(m->records, check->comm->size, check->on, m->verdict.text, sizeof m->verdict.text)) {
@@ -320,7 +320,7 @@ static bool is_one_rank(const char *ranks)
 /* Whose record, or answer, has come, and whose has not. */
 static void tell_missing(struct tt_check *check)
 {
-    struct tt_meeting *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     char missing[128], here[128];
 
     tt_ranks_print(missing, sizeof missing, m->here, check->comm->size, 0);
@@ -334,7 +334,7 @@ static void tell_missing(struct tt_check *check)
 /* Some have left, or will: nobody may go on. */
 static void leave(struct tt_check *check, bool all, int asker)
 {
-    struct tt_meeting *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
 
     if (all)
         snprintf(m->verdict.text, sizeof m->verdict.text, "%s on %s: rank %d had given it up when rank 0 came",
@@ -375,7 +375,7 @@ static bool poll_telling(struct tt_check *check)
 
 static void answer(struct tt_check *check)
 {
-    struct tt_meeting *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     const struct tt_pairs *p = &m->verdict.pairs;
 
     m->answer.sum = tt_pairs_sum(check->job, p);
@@ -412,7 +412,7 @@ static bool ask_first(struct tt_check *check)
 
 static bool poll_other(struct tt_check *check)
 {
-    struct tt_meeting *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
 
     if (!is_done(&m->coming))
         return ask_first(check);
@@ -461,7 +461,7 @@ void tt_check_next(struct tt_check *check)
         check->comm->checks->next++;
 }
 
-static void meeting_free(struct tt_meeting *m)
+static void meeting_free(struct tt_comparison *m)
 {
     if (!m)
         return;
@@ -473,9 +473,9 @@ static void meeting_free(struct tt_meeting *m)
     free(m);
 }
 
-static struct tt_meeting *meeting_new(const struct tt_comm *comm)
+static struct tt_comparison *meeting_new(const struct tt_comm *comm)
 {
-    struct tt_meeting *m = calloc(1, sizeof *m);
+    struct tt_comparison *m = calloc(1, sizeof *m);
     const size_t n = (size_t)comm->size;
 
     if (!m)
@@ -524,7 +524,7 @@ static void make_record(struct tt_check *check, enum tt_flavour flavour, int cla
 
 static void begin(struct tt_check *check)
 {
-    struct tt_meeting *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
 
     if (is_first(check)) {
         m->records[0] = m->mine;
@@ -559,7 +559,7 @@ void tt_check_open(struct tt_check *check, struct tt_job *job, enum tt_flavour f
 /* What is still under way is cancelled; answers that nobody takes in stay with their room. */
 void tt_check_end(struct tt_check *check)
 {
-    struct tt_meeting *m = check->meeting;
+    struct tt_comparison *m = check->meeting;
     bool told = true;
 
     if (!m)

@@ -16,7 +16,7 @@ struct tt_check {
     int64_t since;              /* nanoseconds: waiting */
     bool impatient;             /* rank 0 has been told so */
     char on[64];                /* the communicator, in words */
-    struct tt_meeting *meeting; /* what is under way */
+    struct tt_comparison *meeting; /* what is under way */
     bool failed;
     bool alone; /* and the others may not know */
     char why[480];

@@ -2,7 +2,8 @@
 /* NCCL by closed forms, as it describes itself: rings, or trees where latency counts, in one launch. Bytes go from GPU
  * to GPU by NVLink or PCIe, and between nodes through all NICs of a node at once, since it lays a ring through each.
  * Its steps are flags in memory, not messages of an MPI, so a step within a node takes a part of alpha; between nodes
- * it takes alpha. O(p). */
+ * it takes alpha. Where an allreduce of it has been measured, what that took beside its steps stands for the launch,
+ * and its bytes for those of a link. O(p). */
 #include "selector/nccl.h"
 
 #include "algos/costs.h"
@@ -52,6 +53,10 @@ static bool ring_of(struct ring *ring, const struct tt_topo *t)
             ring->far = t->speed[TT_LEVEL_NIC].alpha;
             ring->across = tt_larger(ring->across, t->speed[TT_LEVEL_NIC].beta / t->nodes.nics[n]);
         }
+    }
+    if (t->nccl.beta > 0) {
+        ring->link = t->nccl.beta;
+        ring->launch = t->nccl.alpha / 2;
     }
     ring->beta = tt_larger(ring->link, ring->across);
     return have_own_gpus(t);
@@ -121,6 +126,18 @@ double tt_nccl_seconds(const struct tt_shape *s, const struct tt_topo *t)
         return -1;
     time = seconds(s, &ring);
     return time < 0 ? time : 2 * ring.launch + time;
+}
+
+void tt_nccl_learn(struct tt_topo *t, double least, double per_byte)
+{
+    struct ring ring;
+    double steps;
+
+    if (t->size < 2 || !ring_of(&ring, t))
+        return;
+    steps = tt_smaller(around(&ring, 2), tree(&ring, 2));
+    t->nccl.alpha = tt_larger(least - steps, least / 2);
+    t->nccl.beta = per_byte * t->size / (2.0 * (t->size - 1));
 }
 
 /* By doubling, from host memory: as many steps as there are bits, in each of which the slowest pair decides. */

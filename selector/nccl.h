@@ -10,6 +10,10 @@
  * since the lengths are local. Depends on what all ranks share. */
 double tt_nccl_seconds(const struct tt_shape *s, const struct tt_topo *t);
 
+/* Learns from an allreduce that was measured, of a few bytes and per byte of a long one: seconds, that of voting not
+ * counted. */
+void tt_nccl_learn(struct tt_topo *t, double least, double per_byte);
+
 /* Seconds of the one small allreduce by which ranks agree that they all have their buffers on GPUs. net may be NULL. */
 double tt_vote_seconds(const struct tt_net *net);
 

@@ -172,6 +172,7 @@ void tt_topo_take_speeds(struct tt_topo *t, const struct tt_topo *from)
     t->copy = from->copy;
     t->launch = from->launch;
     t->overhead = from->overhead;
+    t->nccl = from->nccl;
     t->measured = from->measured;
 }
 

@@ -53,6 +53,8 @@ struct tt_topo {
     double copy;       /* seconds per byte copied */
     double launch;     /* seconds to start a reduction or copy on a GPU */
     double overhead;   /* seconds that a rank takes for each message it sends */
+    struct tt_speed nccl; /* of NCCL, where it was measured: of a call apart from its bytes, and of a ring through all ranks of
+                             a node; beta 0: what the links between GPUs let expect */
     bool measured;     /* by `tutti tune`, not assumed */
 };
 

@@ -28,7 +28,7 @@ struct text {
     struct group *groups;
     char place[16];
     int nlist, *list; /* the node of each rank, where place is a list */
-    struct speed speed[TT_NLEVELS];
+    struct speed speed[TT_NLEVELS], nccl;
     double reduce, copy, launch, overhead;
 };
 
@@ -79,7 +79,8 @@ static const struct tt_field speeds_fields[] = {
      .inside = TT_LEVEL_##id == TT_LEVEL_HOST ? host_fields : own_fields},
     TT_LEVELS(L)
 #undef L
-        COST(reduce, tt_json_rate),
+        {.key = "nccl", .read = read_speed, .at = offsetof(struct text, nccl), .optional = true, .inside = own_fields},
+    COST(reduce, tt_json_rate),
     COST(copy, tt_json_rate),
     COST(launch, tt_json_time),
     COST(overhead, tt_json_time),
@@ -302,6 +303,7 @@ static void state_speeds(struct tt_topo *t, const struct text *text)
     t->copy = text->copy;
     t->launch = text->launch;
     t->overhead = text->overhead;
+    t->nccl = (struct tt_speed){text->nccl.alpha, text->nccl.beta};
     t->measured = text->measured;
     strcpy(t->about, text->about);
     strcpy(t->gpu, text->gpu);

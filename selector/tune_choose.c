@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What follows from figures. The promise is that nobody is slower with Tutti than without it by more than noise: so the
- * MPI below is chosen unless another is faster by more than that. */
+ * MPI below is chosen unless another is faster by more than that. Who is better is asked of each visit apart, in which
+ * all took turns: a machine may be another one in the next, where its cores lie closer to each other or somebody else
+ * works, and one that is a little faster on the one and far slower on the other is not to be chosen by which of the two
+ * was seen more often. */
 #include "selector/tune.h"
 
 #include <string.h>
 
-static const double nothing_lost = 1.02; /* for staying with the choice of the size before */
+static const double nothing_lost = 1.03; /* for staying with the choice of the size before */
 
 const struct tt_candidate *tt_point_find(const struct tt_point *point, const struct tt_alg *alg, int64_t segment)
 {
@@ -33,26 +36,74 @@ const struct tt_candidate *tt_point_best(const struct tt_point *point)
     return best;
 }
 
-/* May it be chosen, native being there? */
-static bool keeps_promise(const struct tt_point *point, const struct tt_candidate *c)
-{
-    const struct tt_candidate *native = tt_point_native(point);
+/* ---- choosing ---- */
 
-    return !native || c == native || tt_figure_below(&c->is, &native->is);
+/* How a's time is to b's in each visit that measured both; how many there are. */
+static int ratios_of(const struct tt_point *point, const struct tt_candidate *a, const struct tt_candidate *b,
+                     double ratios[TT_MOST_VISITS])
+{
+    int n = 0;
+
+    for (int v = 0; v < point->visits; v++)
+        if (a->of[v].n > 0 && b->of[v].n > 0)
+            ratios[n++] = a->of[v].seconds / b->of[v].seconds;
+    return n;
 }
 
-const struct tt_candidate *tt_tune_choose(const struct tt_point *point, const struct tt_candidate *before)
+/* The notch of a median takes for noise that one is a little faster at times and much faster at others; but who is
+ * slower in hardly any visit, and faster in most, is faster. */
+static bool hardly_ever_slower(const double *ratios, int n, double middle)
 {
-    const struct tt_candidate *best = tt_point_best(point),
+    static const double as_fast = 1.02, faster = 0.95;
+    int slower = 0;
+
+    for (int i = 0; i < n; i++)
+        slower += ratios[i] > as_fast;
+    return 4 * slower <= n && middle < faster;
+}
+
+/* May it be chosen, native being there? Of few visits nothing is known but the noise within them. */
+static bool keeps_promise(const struct tt_point *point, const struct tt_candidate *c)
+{
+    enum { FEW = 3 };
+    const struct tt_candidate *native = tt_point_native(point);
+    double ratios[TT_MOST_VISITS];
+    struct tt_figure to;
+    int n;
+
+    if (!native || c == native)
+        return true;
+    n = ratios_of(point, c, native, ratios);
+    if (n < FEW)
+        return tt_figure_below(&c->is, &native->is);
+    to = tt_figure_of(ratios, n);
+    return to.seconds + to.noise < 1 || hardly_ever_slower(ratios, n, to.seconds);
+}
+
+static bool may_be(const struct tt_candidate *c, bool nccl)
+{
+    return c->is.n > 0 && !c->out && c->alg && (nccl || c->alg->delegate != TT_TO_NCCL);
+}
+
+static const struct tt_candidate *least_lost(const struct tt_point *point, bool nccl)
+{
+    const struct tt_candidate *best = NULL;
+
+    for (int i = 0; i < point->n; i++)
+        if (may_be(&point->of[i], nccl) && (!best || point->of[i].times < best->times))
+            best = &point->of[i];
+    return best;
+}
+
+const struct tt_candidate *tt_tune_choose(const struct tt_point *point, const struct tt_candidate *before, bool nccl)
+{
+    const struct tt_candidate *best = least_lost(point, nccl),
                               *same = before ? tt_point_find(point, before->alg, before->segment) : NULL;
 
-    if (!best)
-        return NULL;
-    if (!keeps_promise(point, best))
+    if (!best || !keeps_promise(point, best))
         return tt_point_native(point);
-    return same && same->is.n > 0 && same->is.seconds <= nothing_lost * best->is.seconds && keeps_promise(point, same)
-               ? same
-               : best;
+    return same && may_be(same, nccl) && same->times <= nothing_lost * best->times && keeps_promise(point, same) ? same
+                                                                                                                 : best;
 }
 
 const struct tt_point *tt_tune_slower_before(const struct tt_points *points, const struct tt_point *point,

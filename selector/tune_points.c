@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which sizes, and which candidates: of our own those that the cost model cannot tell from the best, which spares most
- * of the work; the MPI below always, since it is what nobody may be slower than, and the model knows nothing of it. */
+ * of the work; the MPI below always, since it is what nobody may be slower than, and the model knows nothing of it; and
+ * on GPUs NCCL, if it is there and can, which is found out by trying. */
 #include "selector/tune.h"
 
 #include <stdlib.h>
@@ -152,6 +153,18 @@ static void add_with_segments(struct tt_point *point, struct tt_candidate c)
         add(point, &c);
 }
 
+static void add_delegates(const struct tt_tuning *t, const struct tt_shape *s, struct tt_point *point)
+{
+    static const char *const names[] = {"native", "nccl"};
+
+    for (int i = 0; i < (t->on_gpus ? 2 : 1); i++) {
+        const struct tt_alg *alg = tt_alg_find(point->coll, names[i], strlen(names[i]));
+
+        if (!tt_infeasible(alg, s))
+            add(point, &(struct tt_candidate){.alg = alg});
+    }
+}
+
 void tt_tune_candidates(const struct tt_tuning *t, enum tt_coll coll, int64_t bytes, struct tt_point *point)
 {
     const struct tt_shape s = shape_of(t, coll, bytes);
@@ -159,7 +172,7 @@ void tt_tune_candidates(const struct tt_tuning *t, enum tt_coll coll, int64_t by
     const int n = all_of(t, &s, coll, all, TT_MOST_CANDIDATES);
 
     *point = (struct tt_point){.coll = coll, .bytes = bytes};
-    add(point, &(struct tt_candidate){.alg = tt_alg_find(coll, "native", strlen("native"))});
+    add_delegates(t, &s, point);
     qsort(all, (size_t)n, sizeof *all, by_expectation);
     for (int i = 0; i < n; i++)
         if (t->judge || all[i].expected <= t->factor * all[0].expected)

@@ -36,6 +36,31 @@ struct tt_figure tt_figure_of(double *samples, int n)
     return f;
 }
 
+/* Two that differ are as uncertain as they are apart; more of them have quartiles. */
+static double apart(const double *sorted, int n)
+{
+    return n < 3 ? (sorted[n - 1] - sorted[0]) / 2
+                 : 1.57 * (quantile(sorted, n, 0.75) - quantile(sorted, n, 0.25)) / sqrt(n);
+}
+
+struct tt_figure tt_figure_middle(const struct tt_figure *of, int n)
+{
+    double medians[TT_MOST_VISITS], noise = 0;
+    struct tt_figure f = {0};
+
+    for (int i = 0; i < n; i++) {
+        medians[i] = of[i].seconds;
+        noise += of[i].noise / n;
+        f.n += of[i].n;
+    }
+    if (n == 0)
+        return f;
+    qsort(medians, (size_t)n, sizeof *medians, by_value);
+    f.seconds = quantile(medians, n, 0.5);
+    f.noise = fmax(noise / sqrt(n), apart(medians, n));
+    return f;
+}
+
 bool tt_figure_below(const struct tt_figure *a, const struct tt_figure *b)
 {
     return a->seconds + a->noise < b->seconds - b->noise;

@@ -15,6 +15,7 @@
 /* ---- figures ---- */
 
 static const char end_of_point[] = "#.";
+enum { FOR_PEOPLE = 3, TO_GO_ON_WITH = 15 }; /* digits: whoever goes on with a journal comes to the same */
 
 static char *size_word(int64_t bytes, char *text, size_t size)
 {
@@ -33,25 +34,38 @@ static char *name_word(const struct tt_candidate *c, char *text, size_t size)
     return text;
 }
 
-static void write_figure(FILE *out, const struct tt_point *point, const struct tt_candidate *c)
+/* With so many digits behind the point. */
+static void write_figure(FILE *out, const struct tt_point *point, const struct tt_candidate *c,
+                         const struct tt_figure *is, int digits)
 {
     char bytes[32], name[64];
 
-    fprintf(out, "#: %s %s %s %.3f us +- %.3f us, %d times\n", tt_coll_name(point->coll),
-            size_word(point->bytes, bytes, sizeof bytes), name_word(c, name, sizeof name), c->is.seconds * 1e6,
-            c->is.noise * 1e6, c->is.n);
+    fprintf(out, "#: %s %s %s %.*f us +- %.*f us, %d times", tt_coll_name(point->coll),
+            size_word(point->bytes, bytes, sizeof bytes), name_word(c, name, sizeof name), digits, is->seconds * 1e6,
+            digits, is->noise * 1e6, is->n);
 }
 
+/* Of all visits; of several, what the choice goes by is said, too. */
 static void write_figures(FILE *out, const struct tt_point *point)
 {
-    for (int i = 0; i < point->n; i++)
-        if (point->of[i].is.n > 0)
-            write_figure(out, point, &point->of[i]);
+    for (int i = 0; i < point->n; i++) {
+        const struct tt_candidate *c = &point->of[i];
+
+        if (c->is.n == 0)
+            continue;
+        write_figure(out, point, c, &c->is, FOR_PEOPLE);
+        fprintf(out, point->visits > 1 ? ", %.3f of the best\n" : "\n", c->times);
+    }
 }
 
-void tt_figures_write(FILE *out, const struct tt_point *point)
+void tt_figures_write(FILE *out, const struct tt_point *point, int visit)
 {
-    write_figures(out, point);
+    for (int i = 0; i < point->n; i++) {
+        if (point->of[i].of[visit].n == 0)
+            continue;
+        write_figure(out, point, &point->of[i], &point->of[i].of[visit], TO_GO_ON_WITH);
+        fputc('\n', out);
+    }
     fprintf(out, "%s\n", end_of_point);
 }
 
@@ -64,44 +78,91 @@ static bool read_name(enum tt_coll coll, const char *name, struct tt_candidate *
     return c->alg && (!slash || tt_size_parse(slash + 1, &c->segment) == 0);
 }
 
-/* One line into the point that it belongs to, which is made if need be; lines of another kind are nobody's. */
-static int read_figure(const char *line, struct tt_points *points)
+/* The candidate of that name and segment, made if need be; NULL: there is no room. */
+static struct tt_candidate *seat_of(struct tt_point *point, const struct tt_candidate *c)
 {
-    char coll_name[64], bytes_word[32], name[64];
-    struct tt_point point = {0}, *there;
-    struct tt_candidate c = {0};
+    for (int i = 0; i < point->n; i++)
+        if (point->of[i].alg == c->alg && point->of[i].segment == c->segment)
+            return &point->of[i];
+    if (point->n == TT_MOST_CANDIDATES)
+        return NULL;
+    point->of[point->n] = (struct tt_candidate){.alg = c->alg, .segment = c->segment};
+    return &point->of[point->n++];
+}
 
-    if (sscanf(line, "#: %63s %31s %63s %lf us +- %lf us, %d times", coll_name, bytes_word, name, &c.is.seconds,
-               &c.is.noise, &c.is.n) != 6 ||
-        c.is.n < 1)
+/* Another visit of a size that is known, or a first one of a new size. What was cut short counts only if it is all
+ * there is. */
+static int add_visit(struct tt_points *points, const struct tt_point *visit, bool whole)
+{
+    struct tt_point *there = tt_points_find(points, visit->coll, visit->bytes);
+
+    if (visit->n == 0 || (there && (!whole || there->visits == TT_MOST_VISITS)))
         return 0;
-    c.is.seconds *= 1e-6;
-    c.is.noise *= 1e-6;
-    point.coll = tt_coll_find(coll_name, strlen(coll_name));
-    if (point.coll >= TT_NCOLLS || tt_size_parse(bytes_word, &point.bytes) || !read_name(point.coll, name, &c))
-        return 0;
-    there = tt_points_find(points, point.coll, point.bytes);
     if (!there) {
-        if (tt_points_add(points, &point))
+        if (tt_points_add(points, &(struct tt_point){.coll = visit->coll, .bytes = visit->bytes, .whole = whole}))
             return -1;
         there = &points->at[points->n - 1];
     }
-    if (there->n < TT_MOST_CANDIDATES && !tt_point_find(there, c.alg, c.segment))
-        there->of[there->n++] = c;
+    for (int i = 0; i < visit->n; i++) {
+        struct tt_candidate *c = seat_of(there, &visit->of[i]);
+
+        if (c)
+            c->of[there->visits] = visit->of[i].of[0];
+    }
+    there->visits++;
+    tt_point_sum_up(there);
     return 0;
+}
+
+/* A line, of a size and a candidate. false: it is of another kind. */
+static bool read_figure(const char *line, struct tt_point *point, struct tt_candidate *c)
+{
+    char coll_name[64], bytes_word[32], name[64];
+    struct tt_figure *is = &c->of[0];
+
+    if (sscanf(line, "#: %63s %31s %63s %lf us +- %lf us, %d times", coll_name, bytes_word, name, &is->seconds,
+               &is->noise, &is->n) != 6 ||
+        is->n < 1)
+        return false;
+    is->seconds *= 1e-6;
+    is->noise *= 1e-6;
+    point->coll = tt_coll_find(coll_name, strlen(coll_name));
+    return point->coll < TT_NCOLLS && tt_size_parse(bytes_word, &point->bytes) == 0 && read_name(point->coll, name, c);
+}
+
+/* Into the visit that it belongs to: the one before it ends where another size begins. */
+static int take_line(const char *line, struct tt_points *points, struct tt_point *visit)
+{
+    struct tt_point point = {0};
+    struct tt_candidate c = {0};
+    int error = 0;
+
+    if (!read_figure(line, &point, &c))
+        return 0;
+    if (point.coll != visit->coll || point.bytes != visit->bytes) {
+        error = add_visit(points, visit, false);
+        *visit = point;
+    }
+    if (visit->n < TT_MOST_CANDIDATES && !tt_point_find(visit, c.alg, c.segment))
+        visit->of[visit->n++] = c;
+    return error;
 }
 
 int tt_figures_read(FILE *in, struct tt_points *points)
 {
+    struct tt_point visit = {0};
     char line[512];
+    int error = 0;
 
-    while (fgets(line, sizeof line, in)) {
-        if (strncmp(line, end_of_point, strlen(end_of_point)) == 0 && points->n)
-            points->at[points->n - 1].whole = true;
-        else if (strchr(line, '\n') && read_figure(line, points))
-            return -1;
+    while (!error && fgets(line, sizeof line, in)) {
+        if (strncmp(line, end_of_point, strlen(end_of_point)) == 0) {
+            error = add_visit(points, &visit, true);
+            visit = (struct tt_point){0};
+        } else if (strchr(line, '\n')) {
+            error = take_line(line, points, &visit);
+        }
     }
-    return 0;
+    return error ? error : add_visit(points, &visit, false);
 }
 
 /* ---- the journal ---- */
@@ -146,7 +207,8 @@ static FILE *begin_journal(const char *file, const char *first_line, const struc
     if (out) {
         fprintf(out, "%s\n", first_line);
         for (int i = 0; i < points->n; i++)
-            tt_figures_write(out, &points->at[i]);
+            for (int v = 0; v < points->at[i].visits; v++)
+                tt_figures_write(out, &points->at[i], v);
         if (fflush(out) || rename(beside, file)) {
             fclose(out);
             out = NULL;
@@ -253,51 +315,79 @@ static bool same_choice(const struct tt_candidate *a, const struct tt_candidate 
     return a->alg == b->alg && a->segment == b->segment;
 }
 
-/* The rule that begins with point i and all points that it takes; the next point's number. */
-static int write_rule(FILE *out, const struct tt_tuning *t, const struct tt_points *points, int i, int64_t *from,
-                      const struct tt_candidate **choice, int *remarks)
+/* What is being written: all rules, or in front of them those for buffers that are known to be on GPUs, which are
+ * NCCL's alone; what else is chosen there is chosen without knowing where buffers are, for to agree on that takes time.
+ */
+struct sheet {
+    FILE *out;
+    const struct tt_tuning *t;
+    const struct tt_points *points;
+    bool on_gpus;
+    int remarks;
+};
+
+static void write_rule(struct sheet *s, struct tt_rule *rule, int first, int end, const struct tt_candidate *chosen)
 {
-    const struct tt_point *point = &points->at[i];
-    const struct tt_candidate *chosen = *choice, *next = NULL;
-    int end = i + 1;
     char line[256];
+
+    if (s->on_gpus && chosen->alg->delegate != TT_TO_NCCL)
+        return;
+    if (s->on_gpus)
+        rule->when[TT_FACT_memory] = one(1);
+    fprintf(s->out, "%s\n", tt_rule_print(rule, line, sizeof line));
+    for (int i = first; i < end && !s->on_gpus; i++) {
+        write_figures(s->out, &s->points->at[i]);
+        s->remarks += remark(s->out, s->points, &s->points->at[i], chosen);
+    }
+}
+
+/* The rule that begins with point i and all points that it takes; the next point's number. */
+static int next_rule(struct sheet *s, int i, int64_t *from, const struct tt_candidate **choice)
+{
+    const struct tt_points *points = s->points;
+    const struct tt_candidate *chosen = *choice, *next = NULL;
     struct tt_rule rule;
+    int end = i + 1;
     int64_t to;
 
-    for (; end < points->n && points->at[end].coll == point->coll; end++) {
-        next = tt_tune_choose(&points->at[end], chosen);
+    for (; end < points->n && points->at[end].coll == points->at[i].coll; end++) {
+        next = tt_tune_choose(&points->at[end], chosen, s->on_gpus);
         if (next && !same_choice(next, chosen))
             break;
         next = NULL;
     }
-    to = next ? boundary(points->at[end - 1].bytes, points->at[end].bytes) : believed(t, &points->at[end - 1]);
-    rule = rule_for(t, point->coll, chosen, *from, to);
-    fprintf(out, "%s\n", tt_rule_print(&rule, line, sizeof line));
-    for (; i < end; i++) {
-        write_figures(out, &points->at[i]);
-        *remarks += remark(out, points, &points->at[i], chosen);
-    }
+    to = next ? boundary(points->at[end - 1].bytes, points->at[end].bytes) : believed(s->t, &points->at[end - 1]);
+    rule = rule_for(s->t, points->at[i].coll, chosen, *from, to);
+    write_rule(s, &rule, i, end, chosen);
     *from = next ? to + 1 : 0;
     *choice = next;
     return end;
 }
 
-int tt_tune_write_rules(FILE *out, const char *head, const struct tt_tuning *t, const struct tt_points *points)
+/* Of one collective, from point i on; the next one's first point. */
+static int write_collective(struct sheet *s, int i)
 {
+    const enum tt_coll coll = s->points->at[i].coll;
     const struct tt_candidate *choice = NULL;
     int64_t from = 0;
-    int remarks = 0;
+
+    while (i < s->points->n && s->points->at[i].coll == coll) {
+        choice = choice ? choice : tt_tune_choose(&s->points->at[i], NULL, s->on_gpus);
+        i = choice ? next_rule(s, i, &from, &choice) : i + 1;
+    }
+    return i;
+}
+
+int tt_tune_write_rules(FILE *out, const char *head, const struct tt_tuning *t, const struct tt_points *points)
+{
+    struct sheet gpus = {out, t, points, true, 0}, all = {out, t, points, false, 0};
 
     for (; *head; head += strcspn(head, "\n"), head += *head == '\n')
         fprintf(out, "# %.*s\n", (int)strcspn(head, "\n"), head);
     for (int i = 0; i < points->n;) {
-        if (!choice)
-            fputc('\n', out);
-        choice = choice ? choice : tt_tune_choose(&points->at[i], NULL);
-        if (choice)
-            i = write_rule(out, t, points, i, &from, &choice, &remarks);
-        else
-            i++;
+        fputc('\n', out);
+        write_collective(&gpus, i);
+        i = write_collective(&all, i);
     }
-    return remarks;
+    return all.remarks;
 }

@@ -172,6 +172,32 @@ START_TEST(a_vote_has_its_price)
 }
 END_TEST
 
+/* What an allreduce of NCCL took is what the model then says of it, and of other collectives and fewer ranks
+ * accordingly. */
+START_TEST(what_nccl_took_is_learnt)
+{
+    const double slow = 50, assumed = 10e-6; /* times as slow per byte; and what steps may take */
+    struct tt_shape s, gather;
+    double least, longest, gathered;
+
+    open_machine("h100x8", 8, 1);
+    s = shape_of(TT_COLL_allreduce, 2);
+    gather = shape_of(TT_COLL_allgather, 16 << 20);
+    gathered = tt_nccl_seconds(&gather, topo);
+    tt_nccl_learn(topo, 1e-3, slow * topo->speed[TT_LEVEL_LINK].beta);
+    least = tt_nccl_seconds(&s, topo);
+    s = shape_of(TT_COLL_allreduce, 16 << 20);
+    longest = tt_nccl_seconds(&s, topo);
+    ck_assert_double_eq_tol(least, 1e-3, 1e-6);
+    ck_assert_double_eq_tol(longest, 1e-3 + 4 * (16 << 20) * slow * topo->speed[TT_LEVEL_LINK].beta, assumed);
+    ck_assert_double_gt(tt_nccl_seconds(&gather, topo), 10 * gathered);
+    s = shape_of(TT_COLL_allreduce, 2);
+    tt_nccl_learn(topo, 1e-9, 1e-12); /* less than the steps alone were thought to take */
+    ck_assert_double_gt(tt_nccl_seconds(&s, topo), 0);
+    close_machine();
+}
+END_TEST
+
 /* Where ours go by the host, they are weighed with the speeds that they have there. */
 START_TEST(ours_may_be_staged)
 {
@@ -296,6 +322,7 @@ int main(void)
     tcase_add_test(all, a_formula_is_looked_at_a_few_times);
     tcase_add_test(all, nccl_is_for_buffers_on_gpus);
     tcase_add_test(all, a_vote_has_its_price);
+    tcase_add_test(all, what_nccl_took_is_learnt);
     tcase_add_test(all, ours_may_be_staged);
     tcase_add_test(all, rules_ask_where_buffers_are);
     tcase_set_timeout(all, 120);

@@ -24,6 +24,7 @@ static const char good[] =
     "              \"link\": {\"alpha\": \"3us\", \"bandwidth\": \"450GB/s\"},\n"
     "              \"host\": {\"alpha\": \"5us\", \"bandwidth\": \"25GB/s\", \"shared\": true},\n"
     "              \"nic\": {\"alpha\": \"6us\", \"bandwidth\": \"400Gbit/s\"},\n"
+    "              \"nccl\": {\"alpha\": \"9us\", \"bandwidth\": \"200GB/s\"},\n"
     "              \"reduce\": \"1TB/s\", \"copy\": \"2TB/s\", \"launch\": \"5us\", \"overhead\": \"0.5us\"}}\n";
 
 static void write_file(const char *text)
@@ -92,6 +93,7 @@ START_TEST(everything_is_read)
     ck_assert(t->speed[TT_LEVEL_LINK].alpha == 3e-6 && t->speed[TT_LEVEL_LINK].beta == 1 / 450e9);
     ck_assert(t->speed[TT_LEVEL_HOST].alpha == 5e-6 && t->speed[TT_LEVEL_HOST].beta == 1 / 25e9);
     ck_assert(t->speed[TT_LEVEL_NIC].alpha == 6e-6 && t->speed[TT_LEVEL_NIC].beta == 1 / 50e9);
+    ck_assert(t->nccl.alpha == 9e-6 && t->nccl.beta == 1 / 200e9);
     ck_assert(t->host_shared && !t->measured);
     ck_assert(t->gamma == 1 / 1e12 && t->copy == 1 / 2e12 && t->launch == 5e-6 && t->overhead == 0.5e-6);
     expect_seats(t, "0:0/0/0 0:0/1/0 0:1/2/1 0:1/3/1 1:0/0/0 1:0/1/0 1:1/2/1 1:1/3/1 2:0/0/0 2:0/1/0 2:0/0/0 ");

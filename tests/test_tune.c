@@ -66,26 +66,35 @@ struct fake {
     int64_t hump;   /* at this size native takes five times as long */
     int calls, end; /* measurements; after how many there is to be an end, 0: never */
     int told;
-    enum tt_coll coll; /* of the last point */
+    enum tt_coll coll; /* of the last visit */
     int64_t bytes;
-    int drawn[TT_MOST_CANDIDATES]; /* samples of each candidate of the point */
+    int visit;
+    int drawn[TT_MOST_CANDIDATES]; /* samples of each candidate in the visit */
+    const struct truth *other;     /* the truth of every odd visit, or NULL */
+    const char *unable;            /* who cannot serve, or NULL */
+    int renewed;
 };
 
-static const struct truth *truth_of(const struct fake *f, const char *name)
+static const struct truth *truth_of(const struct truth *truth, const char *name)
 {
-    for (const struct truth *t = f->truth; t->name; t++)
+    for (const struct truth *t = truth; t->name; t++)
         if (strcmp(t->name, name) == 0)
             return t;
     return NULL;
 }
 
+static double cost_by(const struct truth *truth, int64_t hump, const struct tt_alg *alg, int64_t bytes)
+{
+    const struct truth *t = truth_of(truth, alg->name);
+    const double factor = (t ? 1 : 10) * (hump == bytes && alg->delegate == TT_TO_MPI ? 5 : 1);
+
+    t = t ? t : truth;
+    return factor * (t->alpha + t->beta * (double)bytes);
+}
+
 static double true_cost(const struct fake *f, const struct tt_alg *alg, int64_t bytes)
 {
-    const struct truth *t = truth_of(f, alg->name);
-    const double factor = (t ? 1 : 10) * (f->hump == bytes && alg->delegate == TT_TO_MPI ? 5 : 1);
-
-    t = t ? t : f->truth;
-    return factor * (t->alpha + t->beta * (double)bytes);
+    return cost_by(f->truth, f->hump, alg, bytes);
 }
 
 static unsigned mix(unsigned h, unsigned value)
@@ -98,7 +107,8 @@ static unsigned mix(unsigned h, unsigned value)
 static double luck(const struct fake *f, const struct tt_point *p, int candidate, int sample)
 {
     const unsigned h =
-        mix(mix(mix(mix(17, (unsigned)p->coll), (unsigned)p->bytes), (unsigned)candidate), (unsigned)sample);
+        mix(mix(mix(mix(mix(17, (unsigned)p->coll), (unsigned)p->bytes), (unsigned)p->visits), (unsigned)candidate),
+            (unsigned)sample);
 
     return f->noise == 0 ? 1 : h % 8 == 0 ? 10 : 1 + f->noise * (h >> 8 & 1023) / 1024;
 }
@@ -111,12 +121,16 @@ static double measure(struct tt_bench *bench, const struct tt_point *point, cons
 
     if (f->end && f->calls == f->end)
         return -1;
+    if (f->unable && strcmp(c->alg->name, f->unable) == 0)
+        return INFINITY;
     f->calls++;
-    if (f->coll != point->coll || f->bytes != point->bytes)
+    if (f->coll != point->coll || f->bytes != point->bytes || f->visit != point->visits)
         memset(f->drawn, 0, sizeof f->drawn);
     f->coll = point->coll;
     f->bytes = point->bytes;
-    seconds = true_cost(f, c->alg, point->bytes) * luck(f, point, i, f->drawn[i]++);
+    f->visit = point->visits;
+    seconds = cost_by(f->other && point->visits % 2 ? f->other : f->truth, f->hump, c->alg, point->bytes) *
+              luck(f, point, i, f->drawn[i]++);
     f->clock += calls * seconds;
     return seconds;
 }
@@ -137,9 +151,15 @@ static void tell(struct tt_bench *bench, const struct tt_point *point, int done,
     ck_assert(seconds_left >= 0);
 }
 
+static bool renew(struct tt_bench *bench)
+{
+    ((struct fake *)bench)->renewed++;
+    return true;
+}
+
 static struct fake fake(const struct truth *truth, double noise)
 {
-    return (struct fake){.is = {measure, now, tell}, .truth = truth, .noise = noise, .coll = TT_NCOLLS};
+    return (struct fake){.is = {measure, now, tell, renew}, .truth = truth, .noise = noise, .coll = TT_NCOLLS};
 }
 
 /* native to about 1 KiB, doubling to about 64 KiB, ring */
@@ -395,8 +415,8 @@ START_TEST(where_noise_hides_the_difference_it_is_native)
     struct tt_point point;
 
     tt_tune_candidates(&t, TT_COLL_allreduce, 1024, &point);
-    ck_assert(tt_tune_point(&f.is, &point, INFINITY));
-    ck_assert_str_eq(tt_tune_choose(&point, NULL)->alg->name, chosen[_i]);
+    ck_assert(tt_tune_visit(&f.is, &point, INFINITY));
+    ck_assert_str_eq(tt_tune_choose(&point, NULL, true)->alg->name, chosen[_i]);
 }
 END_TEST
 
@@ -411,11 +431,124 @@ START_TEST(a_choice_stays_where_nothing_is_lost)
     struct tt_candidate before = {.alg = tt_alg_find(TT_COLL_allreduce, "doubling", 8)};
 
     tt_tune_candidates(&t, TT_COLL_allreduce, 1024, &point);
-    ck_assert(tt_tune_point(&f.is, &point, INFINITY));
-    ck_assert_str_eq(tt_tune_choose(&point, NULL)->alg->name, "ring");
-    ck_assert_str_eq(tt_tune_choose(&point, &before)->alg->name, "doubling");
+    ck_assert(tt_tune_visit(&f.is, &point, INFINITY));
+    ck_assert_str_eq(tt_tune_choose(&point, NULL, true)->alg->name, "ring");
+    ck_assert_str_eq(tt_tune_choose(&point, &before, true)->alg->name, "doubling");
     before.alg = tt_alg_find(TT_COLL_allreduce, "native", 6);
-    ck_assert_str_eq(tt_tune_choose(&point, &before)->alg->name, "ring");
+    ck_assert_str_eq(tt_tune_choose(&point, &before, true)->alg->name, "ring");
+}
+END_TEST
+
+/* Two machines in turn, as where somebody else comes and goes: who is a little faster on the one and far slower on the
+ * other is not chosen; nor is who is faster than native on the one alone. */
+START_TEST(who_is_good_only_at_times_is_not_chosen)
+{
+    static const struct truth
+        one[] = {{"ring", 0.9e-6, 0}, {"doubling", 1e-6, 0}, {"native", 2e-6, 0}, {"direct", 0.8e-6, 0}, {NULL, 0, 0}},
+        other[] = {
+            {"ring", 3e-6, 0}, {"doubling", 1.3e-6, 0}, {"native", 2.6e-6, 0}, {"direct", 2.5e-6, 0}, {NULL, 0, 0}};
+    static const struct truth never_sure[] = {{"doubling", 1e-6, 0}, {"native", 1.1e-6, 0}, {NULL, 0, 0}},
+                              then_slower[] = {{"doubling", 1.3e-6, 0}, {"native", 1.1e-6, 0}, {NULL, 0, 0}};
+    struct tt_tuning t = tuning(1 << TT_COLL_allreduce);
+    struct fake f = fake(one, 0.05), g = fake(never_sure, 0.05);
+    struct tt_point point;
+
+    f.other = other;
+    g.other = then_slower;
+    tt_tune_candidates(&t, TT_COLL_allreduce, 1024, &point);
+    for (int i = 0; i < 6; i++)
+        ck_assert(tt_tune_visit(&f.is, &point, INFINITY));
+    ck_assert_str_eq(tt_tune_choose(&point, NULL, true)->alg->name, "doubling");
+    tt_tune_candidates(&t, TT_COLL_allreduce, 1024, &point);
+    for (int i = 0; i < 6; i++)
+        ck_assert(tt_tune_visit(&g.is, &point, INFINITY));
+    ck_assert_str_eq(tt_tune_choose(&point, NULL, true)->alg->name, "native");
+}
+END_TEST
+
+static struct tt_point visited(const double *ours, const double *native, int n)
+{
+    struct tt_point p = {.coll = TT_COLL_allreduce, .bytes = 1024, .n = 2, .visits = n, .whole = true};
+
+    p.of[0].alg = tt_alg_find(TT_COLL_allreduce, "native", 6);
+    p.of[1].alg = tt_alg_find(TT_COLL_allreduce, "ring", 4);
+    for (int v = 0; v < n; v++) {
+        p.of[0].of[v] = (struct tt_figure){native[v], 0, 5};
+        p.of[1].of[v] = (struct tt_figure){ours[v], 0, 5};
+    }
+    tt_point_sum_up(&p);
+    return p;
+}
+
+/* Never slower and often much faster is no noise; twice slower in five visits is. */
+START_TEST(visits_are_judged_each_by_itself)
+{
+    static const double as_good[] = {1, 1, 1, 1, 1}, better[] = {1, 1, 2, 4, 4}, unsure[] = {0.8, 0.9, 2, 4, 4},
+                        alike[] = {1.01, 1.01, 1.01, 0.99, 0.99};
+    const struct tt_point sure = visited(as_good, better, 5), torn = visited(as_good, unsure, 5),
+                          same = visited(as_good, alike, 5);
+
+    ck_assert_str_eq(tt_tune_choose(&sure, NULL, true)->alg->name, "ring");
+    ck_assert_str_eq(tt_tune_choose(&torn, NULL, true)->alg->name, "native");
+    ck_assert_str_eq(tt_tune_choose(&same, NULL, true)->alg->name, "native");
+}
+END_TEST
+
+/* ---- on GPUs ---- */
+
+/* native to about 1 KiB, doubling to about 16 KiB, NCCL */
+static const struct truth with_nccl[] = {
+    {"native", 1e-6, 4e-9}, {"doubling", 4e-6, 1e-9}, {"nccl", 1.2e-5, 5e-10}, {NULL, 0, 0}};
+
+START_TEST(nccl_is_chosen_where_all_are_known_to_have_their_buffers_on_gpus)
+{
+    struct tt_tuning t = tuning(1 << TT_COLL_allreduce);
+    struct fake f = fake(with_nccl, 0.05);
+    struct tt_points points = {0};
+    const struct tt_rule *first;
+    struct tt_rules *rules;
+    int remarks;
+    char *text;
+
+    t.on_gpus = true;
+    ck_assert(tt_tune(&f.is, &t, &points, NULL));
+    text = text_of(&t, &points, &remarks);
+    rules = rules_of(text);
+    first = &rules->rules[0];
+    ck_assert_msg(rules->n == 3, "%d rules:\n%.2000s", rules->n, text);
+    ck_assert_str_eq(first->algorithm, "nccl");
+    ck_assert_int_eq(first->when[TT_FACT_memory].from, 1);
+    ck_assert_int_gt(first->when[TT_FACT_bytes].from, 8000);
+    ck_assert_int_lt(first->when[TT_FACT_bytes].from, 32000);
+    ck_assert(first->when[TT_FACT_bytes].to == INT64_MAX);
+    ck_assert_str_eq(choice(rules, TT_COLL_allreduce, 256)->name, "native"); /* where buffers are is not known */
+    ck_assert_str_eq(choice(rules, TT_COLL_allreduce, 1 << 20)->name, "doubling");
+    ck_assert(rules->rules[1].when[TT_FACT_memory].from == tt_fact_any(TT_FACT_memory).from);
+    tt_rules_free(rules);
+    free(text);
+    tt_points_free(&points);
+}
+END_TEST
+
+START_TEST(who_cannot_serve_is_no_candidate)
+{
+    static const char *const unable[] = {NULL, "nccl", "doubling"};
+    struct tt_tuning t = tuning(1 << TT_COLL_allreduce);
+    struct fake f = fake(with_nccl, 0);
+    struct tt_point point;
+    int there = 0;
+
+    t.on_gpus = _i > 0;
+    f.unable = unable[_i];
+    tt_tune_candidates(&t, TT_COLL_allreduce, 1 << 20, &point);
+    ck_assert(tt_tune_visit(&f.is, &point, INFINITY));
+    for (int i = 0; i < point.n; i++) {
+        ck_assert_int_gt(point.of[i].is.n, 0);
+        there += strcmp(point.of[i].alg->name, "nccl") == 0;
+        ck_assert(!f.unable || strcmp(point.of[i].alg->name, f.unable));
+    }
+    ck_assert_int_eq(there, _i == 2);
+    ck_assert_str_eq(tt_tune_choose(&point, NULL, true)->alg->name, _i == 2 ? "nccl" : "doubling");
 }
 END_TEST
 
@@ -462,6 +595,31 @@ START_TEST(the_budget_is_kept_and_all_collectives_get_their_share)
 }
 END_TEST
 
+/* What is left of it goes into coming again, to all alike, with other memory each time. */
+START_TEST(the_rest_of_the_budget_goes_into_more_visits)
+{
+    struct tt_tuning t = tuning(1 << TT_COLL_allreduce);
+    struct fake f = fake(three, 0.05);
+    struct tt_points points = {0};
+    int least = TT_MOST_VISITS, most = 0;
+
+    t.budget = 50;
+    ck_assert(tt_tune(&f.is, &t, &points, NULL));
+    ck_assert_msg(f.clock > 47 && f.clock < 53, "it took %g s", f.clock);
+    for (int i = 0; i < points.n; i++) {
+        const int visits = points.at[i].visits;
+
+        least = visits < least ? visits : least;
+        most = visits > most ? visits : most;
+    }
+    ck_assert_int_gt(least, 1);
+    ck_assert_int_lt(most, TT_MOST_VISITS);
+    ck_assert_int_le(most - least, 4); /* where choices change sizes are found late */
+    ck_assert_int_ge(f.renewed, most - 1);
+    tt_points_free(&points);
+}
+END_TEST
+
 /* Where time is short, who is far off is given up after a turn or two; but native never, for nobody could be chosen
  * over what is not known. */
 START_TEST(native_is_known_however_short_the_time)
@@ -473,10 +631,10 @@ START_TEST(native_is_known_however_short_the_time)
     struct tt_point point;
 
     tt_tune_candidates(&t, TT_COLL_allreduce, 1024, &point);
-    ck_assert(tt_tune_point(&f.is, &point, 0));
+    ck_assert(tt_tune_visit(&f.is, &point, 0));
     ck_assert_int_eq(tt_point_native(&point)->is.n, 3);
     ck_assert_int_eq(tt_point_find(&point, tt_alg_find(TT_COLL_allreduce, "direct", 6), 0)->is.n, 1);
-    ck_assert_str_eq(tt_tune_choose(&point, NULL)->alg->name, "ring");
+    ck_assert_str_eq(tt_tune_choose(&point, NULL, true)->alg->name, "ring");
 }
 END_TEST
 
@@ -510,7 +668,7 @@ START_TEST(who_is_out_of_it_is_measured_no_more)
     struct tt_point point;
 
     tt_tune_candidates(&t, TT_COLL_allreduce, 16 << 20, &point);
-    ck_assert(tt_tune_point(&f.is, &point, INFINITY));
+    ck_assert(tt_tune_visit(&f.is, &point, INFINITY));
     ck_assert_str_eq(tt_point_best(&point)->alg->name, "ring");
     ck_assert_int_lt(tt_point_native(&point)->is.n, tt_point_best(&point)->is.n + 1);
     for (int i = 0; i < point.n; i++)
@@ -556,11 +714,12 @@ END_TEST
 
 static struct tt_point one_point(void)
 {
-    struct tt_point p = {.coll = TT_COLL_bcast, .bytes = 64 << 10, .n = 2, .whole = true};
+    struct tt_point p = {.coll = TT_COLL_bcast, .bytes = 64 << 10, .n = 2, .visits = 1, .whole = true};
 
-    p.of[0] = (struct tt_candidate){.alg = tt_alg_find(TT_COLL_bcast, "native", 6), .is = {12.34e-6, 0.4e-6, 9}};
-    p.of[1] =
-        (struct tt_candidate){.alg = tt_alg_find(TT_COLL_bcast, "chain", 5), .segment = 16 << 10, .is = {10e-6, 0, 5}};
+    p.of[0] = (struct tt_candidate){.alg = tt_alg_find(TT_COLL_bcast, "native", 6), .of = {{12.34e-6, 0.4e-6, 9}}};
+    p.of[1] = (struct tt_candidate){
+        .alg = tt_alg_find(TT_COLL_bcast, "chain", 5), .segment = 16 << 10, .of = {{10e-6, 0, 5}}};
+    tt_point_sum_up(&p);
     return p;
 }
 
@@ -575,7 +734,7 @@ static void write_journal(const char *more)
     unlink(file);
     journal = tt_journal_open(file, "# a machine", &points, why, sizeof why);
     ck_assert_msg(journal != NULL, "%s", why);
-    tt_figures_write(journal, &p);
+    tt_figures_write(journal, &p, 0);
     fputs(more, journal);
     fclose(journal);
 }
@@ -662,8 +821,13 @@ int main(void)
     tcase_add_test(rules, every_collective_gets_its_rules);
     tcase_add_loop_test(rules, where_noise_hides_the_difference_it_is_native, 0, 2);
     tcase_add_test(rules, a_choice_stays_where_nothing_is_lost);
+    tcase_add_test(rules, who_is_good_only_at_times_is_not_chosen);
+    tcase_add_test(rules, visits_are_judged_each_by_itself);
+    tcase_add_test(rules, nccl_is_chosen_where_all_are_known_to_have_their_buffers_on_gpus);
+    tcase_add_loop_test(rules, who_cannot_serve_is_no_candidate, 0, 3);
     tcase_add_test(rules, what_is_not_monotone_is_remarked);
     tcase_add_test(budget, the_budget_is_kept_and_all_collectives_get_their_share);
+    tcase_add_test(budget, the_rest_of_the_budget_goes_into_more_visits);
     tcase_add_test(budget, native_is_known_however_short_the_time);
     tcase_add_test(budget, a_session_cut_short_says_nothing_of_larger_sizes);
     tcase_add_test(budget, who_is_out_of_it_is_measured_no_more);

@@ -465,18 +465,6 @@ static void describe(struct session *s, int nodes)
     r->root = s->a->root;
 }
 
-/* GPU memory where every rank has a GPU and Tutti takes it to the MPI; else the host's. */
-static enum tool_where find_where(const struct tool_bench_arguments *a)
-{
-    int there, all;
-
-    if (a->where_given)
-        return a->where;
-    there = tool_tutti_is_on() && tt_driver_look().devices > 0;
-    PMPI_Allreduce(&there, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    return all ? TOOL_DEVICE : TOOL_HOST;
-}
-
 static bool refuse(const struct argp_state *state, int rank, const char *why)
 {
     if (rank == 0)
@@ -598,7 +586,7 @@ int tool_mpi_bench(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (!possible(&state, &a, rank, size))
         return TOOL_USAGE;
-    a.where = find_where(&a);
+    a.where = a.where_given ? a.where : tool_crew_where();
     session = (struct session){.state = &state, .a = &a, .crew = &crew};
     tool_crew_catch_signals();
     if (tool_crew_open(&crew, a.where, room_for(&a, size), why, sizeof why) == 0)

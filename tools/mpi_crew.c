@@ -4,6 +4,7 @@
  * one call spoils no figure. Waiting polls, and yields where ranks outnumber cores. */
 #include "tools/mpi_crew.h"
 
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 
 #include "coll/config.h"
 #include "coll/sizes.h"
+#include "cuda/dev.h"
 #include "tools/mpi_tools.h"
 #include "tools/mpi_tutti.h"
 #include "tools/tools.h"
@@ -285,6 +287,40 @@ static int64_t count_wrong(struct tool_crew *b, const struct tool_order *o)
     return wrong;
 }
 
+/* ---- buffers ---- */
+
+/* Memory that nobody has written is, on Linux, one page of zeros that never leaves the cache: who reads much of it
+ * would seem faster than he is. Any byte will do that makes a number of every type. */
+static void *take_buffer(const struct tool_crew *b)
+{
+    enum { FILL = 0x3c };
+    void *block = tool_memory_take(&b->memory, b->room);
+
+    if (!block || tool_memory_set(&b->memory, block, FILL, b->room) == 0)
+        return block;
+    tool_memory_give(&b->memory, block);
+    return NULL;
+}
+
+/* The new one first, so that its pages are others. */
+static void renew_buffer(const struct tool_crew *b, char **buffer)
+{
+    char *fresh = take_buffer(b);
+
+    if (!fresh)
+        return;
+    tool_memory_give(&b->memory, *buffer);
+    *buffer = fresh;
+}
+
+static void renew(struct tool_crew *b, const struct tool_order *o, double *times)
+{
+    (void)o;
+    (void)times;
+    renew_buffer(b, &b->send);
+    renew_buffer(b, &b->recv);
+}
+
 /* ---- links ---- */
 
 static void send_to(struct tool_crew *b, int peer, int64_t bytes)
@@ -378,9 +414,9 @@ static void time_alone(struct tool_crew *b, const struct tool_order *o, double *
 static void carry_out(struct tool_crew *b, const struct tool_order *o, double *times)
 {
     static void (*const how[])(struct tool_crew *, const struct tool_order *, double *) = {
-        [TOOL_CALLS] = time_calls,    [TOOL_FIRST] = time_first,   [TOOL_PREPARE] = prepare,
-        [TOOL_PING_PONG] = time_link, [TOOL_EXCHANGE] = time_link, [TOOL_POST] = time_posts,
-        [TOOL_REDUCE] = time_alone,   [TOOL_COPY] = time_alone};
+        [TOOL_CALLS] = time_calls, [TOOL_FIRST] = time_first,    [TOOL_PREPARE] = prepare,
+        [TOOL_RENEW] = renew,      [TOOL_PING_PONG] = time_link, [TOOL_EXCHANGE] = time_link,
+        [TOOL_POST] = time_posts,  [TOOL_REDUCE] = time_alone,   [TOOL_COPY] = time_alone};
 
     memset(times, 0, (size_t)o->calls * sizeof *times);
     how[o->what](b, o, times);
@@ -466,14 +502,30 @@ static int place_of(const struct tt_alg *alg)
     return -1;
 }
 
+/* A pin that cannot be followed is passed over. */
+static bool is_what_ran(const struct tt_candidate *c, enum tt_coll coll)
+{
+    const char *choice = c->alg ? tool_tutti_choice(MPI_COMM_WORLD, tt_coll_name(coll)) : NULL;
+    const size_t length = choice ? strcspn(choice, " ") : 0;
+
+    return !choice || (strlen(c->alg->name) == length && memcmp(choice, c->alg->name, length) == 0);
+}
+
 static double measure(struct tt_bench *bench, const struct tt_point *point, const struct tt_candidate *c, int n)
 {
-    return tool_crew_do((struct tool_crew *)bench, (struct tool_order){.what = TOOL_CALLS,
-                                                                       .coll = (int32_t)point->coll,
-                                                                       .alg = place_of(c->alg),
-                                                                       .calls = n,
-                                                                       .bytes = point->bytes,
-                                                                       .segment = c->segment});
+    const double seconds = tool_crew_do((struct tool_crew *)bench, (struct tool_order){.what = TOOL_CALLS,
+                                                                                       .coll = (int32_t)point->coll,
+                                                                                       .alg = place_of(c->alg),
+                                                                                       .calls = n,
+                                                                                       .bytes = point->bytes,
+                                                                                       .segment = c->segment});
+
+    return seconds < 0 || is_what_ran(c, point->coll) ? seconds : INFINITY;
+}
+
+static bool renew_all(struct tt_bench *bench)
+{
+    return tool_crew_do((struct tool_crew *)bench, (struct tool_order){.what = TOOL_RENEW}) >= 0;
 }
 
 static double now(struct tt_bench *bench)
@@ -482,6 +534,15 @@ static double now(struct tt_bench *bench)
 }
 
 /* ---- opening ---- */
+
+enum tool_where tool_crew_where(void)
+{
+    const int there = tool_tutti_is_on() && tt_driver_look().devices > 0;
+    int all;
+
+    PMPI_Allreduce(&there, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all ? TOOL_DEVICE : TOOL_HOST;
+}
 
 /* Before anything is taken: systems promise more memory than they have, and end who believes them. Beside the two
  * buffers a call needs about as much as one of them: what algorithms fold in, or the MPI's copies. */
@@ -509,8 +570,8 @@ static int take_memory(struct tool_crew *b, char *why, size_t size)
     b->counts = malloc(2 * (size_t)b->size * sizeof *b->counts);
     b->displs = b->counts + b->size;
     b->types = malloc((size_t)b->size * sizeof *b->types);
-    b->send = tool_memory_take(&b->memory, b->room);
-    b->recv = tool_memory_take(&b->memory, b->room);
+    b->send = take_buffer(b);
+    b->recv = take_buffer(b);
     if (b->counts && b->types && b->send && b->recv)
         return 0;
     snprintf(why, size, "no two buffers of %zu bytes in %s", b->room, b->memory.words);
@@ -532,7 +593,7 @@ int tool_crew_open(struct tool_crew *b, enum tool_where where, size_t room, char
 {
     int good, all, leader;
 
-    *b = (struct tool_crew){.is = {.measure = measure, .now = now}, .room = room, .pinned = -1};
+    *b = (struct tool_crew){.is = {.measure = measure, .now = now, .renew = renew_all}, .room = room, .pinned = -1};
     MPI_Comm_rank(MPI_COMM_WORLD, &b->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b->size);
     learn_patience(b);

@@ -20,6 +20,7 @@ enum tool_what {
     TOOL_CALLS,     /* of a collective */
     TOOL_FIRST,     /* one call of it, with what a first call has to set up; a time that is no median */
     TOOL_PREPARE,   /* data to be checked, of that collective and size */
+    TOOL_RENEW,     /* other memory for the buffers, where none is checked */
     TOOL_PING_PONG, /* between ranks a and b: the time of one message */
     TOOL_EXCHANGE,  /* between ranks a and b, both ways at once */
     TOOL_POST,      /* of messages by rank a to b: what each costs the sender */
@@ -81,6 +82,9 @@ struct tool_crew {
     int pinned_alg;
     int64_t pinned_segment;
 };
+
+/* Collective: GPU memory where every rank has a GPU and Tutti takes it to the MPI; else the host's. */
+enum tool_where tool_crew_where(void);
 
 /* Collective. Device memory is on the GPU of this rank's number on its node. 0, or -1, on all ranks, with why filled on
  * those where something is wrong. room: bytes of a buffer. */

@@ -2,12 +2,17 @@
 /* Alpha is what a message of 8 bytes takes, one way of a ping-pong, less what its bytes take; beta is the slope between
  * two long messages that are exchanged, both ways at once, because that is how collectives use links, and a port in the
  * model has its bandwidth each way. Of several pairs of ranks at a level the median counts. Reductions and copies are
- * measured on all ranks at once, which share their node's memory then as they do in a collective. */
+ * measured on all ranks at once, which share their node's memory then as they do in a collective. Of NCCL, whose steps
+ * no message shows, an allreduce is measured. */
 #include "tools/mpi_links.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "coll/plan.h"
+#include "selector/nccl.h"
+#include "selector/net.h"
 
 enum { SMALL = 8, LONG = 256 << 10, LONGER = 2 << 20, PAIRS = 4, SHORT_CALLS = 51, LONG_CALLS = 11 };
 
@@ -90,6 +95,35 @@ static bool measure_ranks(struct tool_crew *b, struct tt_topo *t)
            measure_rate(b, TOOL_REDUCE, &t->gamma, &t->launch);
 }
 
+/* Seconds of an allreduce by NCCL; INFINITY: there is none, or it cannot. */
+static double time_nccl(struct tool_crew *b, int64_t bytes, int calls)
+{
+    const struct tt_point point = {.coll = TT_COLL_allreduce, .bytes = bytes};
+    const struct tt_candidate nccl = {.alg = tt_alg_find(TT_COLL_allreduce, "nccl", strlen("nccl"))};
+
+    return b->is.measure(&b->is, &point, &nccl, calls);
+}
+
+/* A call is preceded by the vote, which the model counts apart. */
+static bool measure_nccl(struct tool_crew *b, struct tt_topo *t)
+{
+    const double small = time_nccl(b, SMALL, SHORT_CALLS);
+    double shorter, longer, vote;
+    struct tt_net *net;
+
+    if (small < 0 || isinf(small))
+        return small > 0;
+    shorter = time_nccl(b, LONG, LONG_CALLS);
+    longer = time_nccl(b, LONGER, LONG_CALLS);
+    if (shorter < 0 || longer < 0)
+        return false;
+    net = tt_net_make(t);
+    vote = tt_vote_seconds(net);
+    tt_net_free(net);
+    tt_nccl_learn(t, fmax(small - vote, small / 2), slope(shorter, longer));
+    return true;
+}
+
 bool tool_measure_links(struct tool_crew *b, struct tt_topo *t, const char *where)
 {
     int pairs[PAIRS][2];
@@ -104,7 +138,7 @@ bool tool_measure_links(struct tool_crew *b, struct tt_topo *t, const char *wher
             snprintf(assumed + strlen(assumed), sizeof assumed - strlen(assumed), "%s%s",
                      *assumed ? ", " : "; assumed: ", tt_level_name((enum tt_level)l));
     }
-    t->measured = measure_ranks(b, t);
+    t->measured = measure_ranks(b, t) && (!b->memory.device || measure_nccl(b, t));
     snprintf(t->about, sizeof t->about, "%.60s, by tutti tune%s", where, assumed);
     return t->measured;
 }

@@ -34,7 +34,7 @@ void tool_progress(const char *command, int done, int left, double seconds_left,
     if (terminal)
         draw_bar(done, left, what, text);
     else
-        fprintf(stderr, "%s: %d of %d sizes measured, about %s left (%s)\n", command, done, done + left, text, what);
+        fprintf(stderr, "%s: %d of %d measured, about %s left (%s)\n", command, done, done + left, text, what);
 }
 
 void tool_progress_end(void)

@@ -9,6 +9,7 @@
 #include "coll/sizes.h"
 #include "selector/select.h"
 #include "tools/mpi_tune.h"
+#include "tools/mpi_progress.h"
 #include "tools/mpi_tutti.h"
 #include "tools/tools.h"
 
@@ -33,7 +34,11 @@ static void stand_in(const struct tool_session *s, const struct tt_rules *rules,
                                    .count = point->bytes / unit,
                                    .unit = (size_t)unit,
                                    .nodes = s->tuning.nodes};
-    const struct tt_orders orders = {.rules = rules, .net = s->net, .level = tt_topo_slowest(s->topo)};
+    const struct tt_orders orders = {.rules = rules,
+                                     .net = s->net,
+                                     .level = tt_topo_slowest(s->topo),
+                                     .on_gpus = s->tuning.on_gpus,
+                                     .topo = s->topo};
     const struct tt_choice choice = tt_select(point->coll, &shape, &orders, NULL, false);
     const int64_t segment = choice.alg->segmented ? choice.segment * unit : 0;
 
@@ -81,20 +86,27 @@ static int print_verdict(const struct verdict *v)
 
 /* ---- all sizes ---- */
 
-static bool judge(struct tool_session *s, const struct tt_rules *rules, const struct tt_point *of, double until,
-                  struct verdict *v)
+/* What is to be measured, in place of the figures that were read. */
+static bool prepare(struct tool_session *s, const struct tt_rules *rules, struct tt_points *points)
 {
-    struct tt_point point;
-    const char *choice;
+    for (int i = 0; i < s->points.n; i++) {
+        struct tt_point point;
 
-    tt_tune_candidates(&s->tuning, of->coll, of->bytes, &point);
-    stand_in(s, rules, &point);
-    if (!tt_tune_point(&s->bench->is, &point, until) ||
-        s->bench->is.measure(&s->bench->is, &point, tt_point_find(&point, NULL, 0), 1) < 0)
-        return false;
-    choice = tool_tutti_choice(MPI_COMM_WORLD, tt_coll_name(of->coll));
-    print_line(&point, choice ? choice : "?", v);
+        tt_tune_candidates(&s->tuning, s->points.at[i].coll, s->points.at[i].bytes, &point);
+        stand_in(s, rules, &point);
+        if (tt_points_add(points, &point))
+            return false;
+    }
     return true;
+}
+
+/* A call more of what is chosen, for who it is. */
+static void tell_choice(struct tool_session *s, const struct tt_point *point, struct verdict *v)
+{
+    const bool going = s->bench->is.measure(&s->bench->is, point, tt_point_find(point, NULL, 0), 1) >= 0;
+    const char *choice = going ? tool_tutti_choice(MPI_COMM_WORLD, tt_coll_name(point->coll)) : NULL;
+
+    print_line(point, choice ? choice : "?", v);
 }
 
 static void keep_asked(struct tool_session *s)
@@ -127,23 +139,30 @@ static int read_all(struct tool_session *s, struct tt_rules **rules)
     return s->points.n ? 0 : -1;
 }
 
-int tool_judge_rules(struct tool_session *s)
+static void print_table(struct tool_session *s, const struct tt_points *points, struct verdict *v)
 {
-    struct tt_rules *rules;
-    struct verdict v = {0};
-    bool going = read_all(s, &rules) == 0 && tool_session_price(s) == 0;
-
-    if (!going)
-        return TOOL_FAILED;
-    s->tuning.judge = true;
     printf("# %s; medians in us; +-: as noise is counted there; ! breaks the promise\n", s->where);
     printf("%-14s %10s  %10s %8s %10s %7s   %-18s %10s %7s  %s\n", "collective", "size", "chosen us", "+-", "native us",
            "ratio", "best", "us", "regret", "chosen");
-    for (int i = 0; i < s->points.n && going; i++) {
-        const double now = s->bench->is.now(&s->bench->is);
+    for (int i = 0; i < points->n; i++)
+        if (points->at[i].visits > 0)
+            tell_choice(s, &points->at[i], v);
+}
 
-        going = judge(s, rules, &s->points.at[i], now + (s->a->budget - now) / (s->points.n - i), &v);
-    }
+int tool_judge_rules(struct tool_session *s)
+{
+    struct tt_points points = {0};
+    struct tt_rules *rules;
+    struct verdict v = {0};
+
+    if (read_all(s, &rules) || tool_session_price(s))
+        return TOOL_FAILED;
+    s->tuning.judge = true;
+    if (prepare(s, rules, &points))
+        tt_tune_revisit(&s->bench->is, s->a->budget, &points);
+    tool_progress_end();
+    print_table(s, &points, &v);
+    tt_points_free(&points);
     tt_rules_free(rules);
     return print_verdict(&v);
 }

@@ -243,7 +243,8 @@ static int hold_session(struct tool_session *s)
                                        .factor = s->a->factor,
                                        .size = s->topo->size,
                                        .nodes = &s->topo->nodes,
-                                       .reproducible = is_set("TUTTI_REPRODUCIBLE", "1")};
+                                       .reproducible = is_set("TUTTI_REPRODUCIBLE", "1"),
+                                       .on_gpus = s->a->device};
         name_session(s, seen);
         status = s->a->regret ? tool_judge_rules(s) : find_rules(s);
     }
@@ -282,7 +283,11 @@ int tool_mpi_tune(int argc, char **argv)
                  "options");
         return TOOL_USAGE;
     }
+    if (!a.where_given)
+        a.device = tool_crew_where() == TOOL_DEVICE;
     tool_tutti_set("TUTTI_RULES", a.regret);
+    if (!getenv("TUTTI_LOG")) /* that a pin is slow is what is to be found out */
+        tool_tutti_set("TUTTI_LOG", "error");
     tool_crew_catch_signals();
     if (tool_crew_open(&bench, a.device ? TOOL_DEVICE : TOOL_HOST, room_for(&a, size), why, sizeof why) == 0) {
         bench.is.tell = tell;

@@ -12,10 +12,10 @@
 struct tool_tune_arguments {
     uint64_t colls; /* bits 1 << enum tt_coll */
     int64_t least, most;
-    double budget, factor; /* seconds; see struct tt_tuning */
-    bool device, fresh;
-    const char *output; /* as given, or NULL */
-    const char *regret; /* the rules to judge, or NULL: to find some */
+    double budget, factor;           /* seconds; see struct tt_tuning */
+    bool where_given, device, fresh; /* device: buffers are on GPUs; if nobody said where, as it turns out */
+    const char *output;              /* as given, or NULL */
+    const char *regret;              /* the rules to judge, or NULL: to find some */
     char rules[TOOL_PATH_MAX], profile[TOOL_PATH_MAX], journal[TOOL_PATH_MAX];
 };
 

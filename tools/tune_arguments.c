@@ -9,13 +9,14 @@
 #include "tools/tools.h"
 #include "tools/tune.h"
 
-enum { BUDGET = 256, LEAST, MOST, MEMORY, FRESH, REGRET, FACTOR };
+enum { BUDGET = 256, LEAST, MOST, FRESH, REGRET, FACTOR };
 
 static const struct argp_option options[] = {
     {"budget", BUDGET, "TIME", 0, "to be done within, such as 60s or 10min [60s]", 1},
     {"min", LEAST, "SIZE", 0, "the smallest size, of a vector or a block [8]", 1},
     {"max", MOST, "SIZE", 0, "the largest vector, all its blocks counted [16M]", 1},
-    {"memory", MEMORY, "WHERE", 0, "buffers on the \"host\", or on each rank's \"device\" [host]", 1},
+    {"memory", 'm', "WHERE", 0, "buffers on the \"host\", or on each rank's \"device\" [device where there is a GPU]",
+     1},
     {"factor", FACTOR, "F", 0, "of our own, measure those that the model expects to take up to F times the best [3]",
      1},
     {"output", 'o', "PATH", 0, "the rules file to write, or the directory to write tutti.rules in [tutti.rules]", 2},
@@ -119,8 +120,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case MOST:
         a->most = tool_size(state, "--max", arg);
         return 0;
-    case MEMORY:
+    case 'm':
         a->device = on_device(state, arg);
+        a->where_given = true;
         return 0;
     case FACTOR:
         a->factor = number(state, "--factor", arg);
@@ -158,7 +160,7 @@ static const struct argp argp = {
     "  mpiexec -n 8 tutti tune --budget 2min -o site.rules\n"
     "  TUTTI_RULES=site.rules TUTTI_PROFILE=site.profile.json tutti run -- mpiexec -n 8 ./app\n"
     "  mpiexec -n 8 tutti tune --regret site.rules\n"
-    "  tutti run --sim-gpus 2 -- mpiexec -n 2 tutti tune allreduce --memory device\n\n"
+    "  tutti run --sim-gpus 2 -- mpiexec -n 2 tutti tune allreduce\n\n"
     "What is chosen is never slower than the MPI below by more than the noise that was measured. ^C ends it and writes "
     "what "
     "there is; the same command goes on where it was ended, from the journal beside the rules. See doc/tuning.md.\n",

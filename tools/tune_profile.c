@@ -30,6 +30,8 @@ static json_t *speeds_of(const struct tt_topo *t)
         json_object_set_new(all, tt_level_name((enum tt_level)l), speed_of(&t->speed[l]));
     if (t->host_shared)
         json_object_set_new(json_object_get(all, tt_level_name(TT_LEVEL_HOST)), "shared", json_true());
+    if (t->nccl.beta > 0)
+        json_object_set_new(all, "nccl", speed_of(&t->nccl));
     json_object_set_new(all, "reduce", rate_word(t->gamma));
     json_object_set_new(all, "copy", rate_word(t->copy));
     json_object_set_new(all, "launch", time_word(t->launch));
