@@ -189,7 +189,7 @@ static void sets_up(void)
 {
     char *device = memory_take(DEVICE, N * sizeof(float));
 
-    simulator.inject("nccl-delay:ms=2500");
+    simulator.inject("nccl-delay:ms=1500");
     MPI_Allreduce(MPI_IN_PLACE, device, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     memory_give(DEVICE, device);
     puts("all as it should be");

@@ -116,11 +116,12 @@ export TUTTI_TIMEOUT_ACTION=abort
 start 3 sleeps
 wait $job && fail "TUTTI_TIMEOUT_ACTION=abort: exit status 0"
 says "^tutti: error: rank [02] ends the job, as TUTTI_TIMEOUT_ACTION=abort says"
-export TUTTI_ALLREDUCE=nccl TUTTI_UNIFORM=1 TUTTI_SIM_GPUS=3
+export TUTTI_ALLREDUCE=nccl TUTTI_UNIFORM=1 TUTTI_SIM_GPUS=3 TUTTI_EXPLAIN=1
 start 3 sets-up
 wait $job || { cat "$output"; fail "the watchdog took NCCL's start for a call"; }
 says "all as it should be"
-unset TUTTI_TIMEOUT TUTTI_TIMEOUT_ACTION TUTTI_ALLREDUCE TUTTI_UNIFORM
+says ": nccl (TUTTI_ALLREDUCE"
+unset TUTTI_TIMEOUT TUTTI_TIMEOUT_ACTION TUTTI_ALLREDUCE TUTTI_UNIFORM TUTTI_EXPLAIN
 TUTTI_SIM_GPUS=2
 rm -rf "$records"
 echo "doctor: the watchdog"
