@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The watchdog (TUTTI_TIMEOUT): who stays in a collective for too long says what it waits for and from whom, once per
  * period; and any rank says where it is when it gets SIGUSR1. A thread only counts beats, one a second: who waits
- * notices between two polls that there was one, and tells of itself, since nobody else may look at what it is doing. The
- * thread speaks for those that do not poll: inside the MPI below, in set-up that does not end, or in no collective at
- * all. What goes into starting CUDA and NCCL is not counted. The beats are also what a record is seen alive by. Costs a thread
- * that sleeps, and a comparison for each poll in vain. */
+ * notices between two polls that there was one, and tells of itself, since nobody else may look at what it is doing.
+ * The thread speaks for those that do not poll: inside the MPI below, in set-up that does not end, or in no collective
+ * at all. What goes into starting CUDA and NCCL is not counted. The beats are also what a record is seen alive by.
+ * Costs a thread that sleeps, and a comparison for each poll in vain. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -88,7 +88,8 @@ static int add_peers(struct words *w, const struct tt_batch *batch, bool incomin
             continue;
         last = f->peer;
         if (named++ < TO_BE_NAMED)
-            add(w, "%s%d", named == 1 ? (incoming ? "data from rank " : "its data to be taken by rank ") : ", ", f->peer);
+            add(w, "%s%d", named == 1 ? (incoming ? "data from rank " : "its data to be taken by rank ") : ", ",
+                f->peer);
     }
     return named;
 }

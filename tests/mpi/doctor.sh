@@ -87,6 +87,13 @@ ends_with 3 slow "rank 1 is systematically late: in [0-9]* $late"
 ends_with 3 slow-gpu "rank 1 is systematically late: in [0-9]* $late"
 ends_with 3 jitter "rank 1 is sporadically late: in [0-9]* $late"
 ends_with 4 routing "rank 1 has the most to move in MPI_Alltoallv on $w: it sends 3\.91 KiB and receives 10\.9 KiB a call, 1\.9 times the mean rank's 5\.66 KiB; .*"
+# a directory that cannot be made costs the record, and is told of once
+records=/proc/none
+start 3 fine
+wait $job || { cat "$output"; fail "a record that cannot be made: the job has failed"; }
+says "^tutti: warning: rank 0 is not recorded, nor are 2 others: /proc/none/rank-0.* cannot be written: "
+[ "$(grep -c 'is not recorded' "$output")" -eq 1 ] || { cat "$output"; fail "a record that cannot be made must be told of once"; }
+
 # ---- the watchdog ----
 
 # watched PATTERN: the ranks have said it, or do so before long
