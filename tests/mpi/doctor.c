@@ -54,6 +54,17 @@ static void sleeps(void)
     allreduce();
 }
 
+static void sleeps_before_wait(void)
+{
+    MPI_Request request;
+
+    go_well(CALLS);
+    if (is_culprit())
+        nap(FOREVER);
+    MPI_Iallreduce(a, b, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 /* It comes to its last call when the others are in it already, one behind. */
 static void skips(void)
 {
@@ -264,6 +275,7 @@ static const struct {
 } faults[] = {
     {"fine", fine},
     {"sleeps", sleeps},
+    {"sleeps-before-wait", sleeps_before_wait},
     {"skips", skips},
     {"skips-alike", skips_alike},
     {"ends-early", ends_early},

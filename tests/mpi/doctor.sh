@@ -58,6 +58,8 @@ w="MPI_COMM_WORLD"
 over="when the job ended it was"
 hangs 16 sleeps "rank 1 keeps ranks 0,2-15 waiting in $reduce 7 on $w, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
     "rank 1 keeps ranks 0,2-15 waiting in $reduce 7 on $w: $over outside MPI, since $reduce 6 on $w\."
+hangs 3 sleeps-before-wait "rank 1 keeps ranks 0,2 waiting in MPI_Iallreduce at $place, call 7 on $w, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
+    "rank 1 keeps ranks 0,2 waiting in MPI_Iallreduce at $place, call 7 on $w: $over outside MPI, since $reduce 6 on $w\."
 hangs 4 skips "rank 1 skipped a call: in call 8 on $w it called MPI_Barrier at $place, where ranks 0,2-3 called MPI_Allreduce of 1000 MPI_FLOAT MPI_SUM at $place: the collective differs\."
 hangs 2 skips-alike "rank 1 keeps rank 0 waiting in $reduce 6 on $w, for $time: it is in MPI_Finalize\." \
     "rank 1 keeps rank 0 waiting in $reduce 6 on $w: $over in MPI_Finalize\."
