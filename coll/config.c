@@ -119,6 +119,8 @@ static int row_parse(const struct row *row, const char *value, int64_t *out, cha
         snprintf(why, size, "%s=%s is not a size from 1 to 1G: write it as 65536, 64K or 4MB", row->name, value);
         return -1;
     }
+    if (strcmp(row->values, "off|number") == 0)
+        return strcmp(value, "off") == 0 ? 0 : parse_number(row, value, out, why, size);
     if (strcmp(row->values, "number") == 0)
         return parse_number(row, value, out, why, size);
     if (strcmp(row->values, "file") == 0)

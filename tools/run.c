@@ -270,6 +270,7 @@ int tool_run(int argc, char **argv)
     check_settings(&state);
     mpi = tool_which_mpi(path);
     check_launcher(&state, command[0], mpi);
+    setenv("TUTTI_TIMEOUT", "60", 0);
     preload(&state);
     if (a.sim_gpus) {
         simulate(&state, a.sim_gpus);
