@@ -13,17 +13,28 @@ static const double nothing_lost = 1.03; /* for staying with the choice of the s
 const struct tt_candidate *tt_point_find(const struct tt_point *point, const struct tt_alg *alg, int64_t segment)
 {
     for (int i = 0; i < point->n; i++)
-        if (point->of[i].alg == alg && point->of[i].segment == segment)
+        if (point->of[i].alg == alg && point->of[i].segment == segment && !point->of[i].below)
+            return &point->of[i];
+    return NULL;
+}
+
+static const struct tt_candidate *find_native(const struct tt_point *point, bool below)
+{
+    for (int i = 0; i < point->n; i++)
+        if (point->of[i].alg && point->of[i].alg->delegate == TT_TO_MPI && point->of[i].is.n > 0 &&
+            point->of[i].below == below)
             return &point->of[i];
     return NULL;
 }
 
 const struct tt_candidate *tt_point_native(const struct tt_point *point)
 {
-    for (int i = 0; i < point->n; i++)
-        if (point->of[i].alg && point->of[i].alg->delegate == TT_TO_MPI && point->of[i].is.n > 0)
-            return &point->of[i];
-    return NULL;
+    return find_native(point, false);
+}
+
+const struct tt_candidate *tt_point_below(const struct tt_point *point)
+{
+    return find_native(point, true);
 }
 
 const struct tt_candidate *tt_point_best(const struct tt_point *point)
@@ -31,7 +42,7 @@ const struct tt_candidate *tt_point_best(const struct tt_point *point)
     const struct tt_candidate *best = NULL;
 
     for (int i = 0; i < point->n; i++)
-        if (point->of[i].is.n > 0 && (!best || point->of[i].is.seconds < best->is.seconds))
+        if (point->of[i].is.n > 0 && !point->of[i].below && (!best || point->of[i].is.seconds < best->is.seconds))
             best = &point->of[i];
     return best;
 }
@@ -82,7 +93,7 @@ static bool keeps_promise(const struct tt_point *point, const struct tt_candidat
 
 static bool may_be(const struct tt_candidate *c, bool nccl)
 {
-    return c->is.n > 0 && !c->out && c->alg && (nccl || c->alg->delegate != TT_TO_NCCL);
+    return c->is.n > 0 && !c->out && c->alg && !c->below && (nccl || c->alg->delegate != TT_TO_NCCL);
 }
 
 static const struct tt_candidate *least_lost(const struct tt_point *point, bool nccl)
