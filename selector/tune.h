@@ -9,7 +9,7 @@
 
 #include "selector/topo.h"
 
-enum { TT_MOST_CANDIDATES = 24, TT_MOST_SAMPLES = 99, TT_MOST_VISITS = 16 };
+enum { TT_MOST_CANDIDATES = 24, TT_MOST_SAMPLES = 99, TT_MOST_VISITS = 32 };
 
 /* ---- tune_stats.c: figures ---- */
 
@@ -138,6 +138,10 @@ const struct tt_candidate *tt_point_find(const struct tt_point *point, const str
 const struct tt_candidate *tt_point_native(const struct tt_point *point);
 const struct tt_candidate *tt_point_below(const struct tt_point *point);
 const struct tt_candidate *tt_point_best(const struct tt_point *point);
+
+/* How many times what another candidate took this one takes: of visits that measured both, the mean. 0: there are none.
+ */
+double tt_point_ratio(const struct tt_point *point, const struct tt_candidate *c, const struct tt_candidate *other);
 
 /* The figure of c at a smaller size, if c was slower there by more than the noise: the nearest such, or NULL. points
  * are sorted. */

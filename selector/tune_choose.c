@@ -41,9 +41,12 @@ const struct tt_candidate *tt_point_best(const struct tt_point *point)
 {
     const struct tt_candidate *best = NULL;
 
-    for (int i = 0; i < point->n; i++)
-        if (point->of[i].is.n > 0 && !point->of[i].below && (!best || point->of[i].is.seconds < best->is.seconds))
-            best = &point->of[i];
+    for (int i = 0; i < point->n; i++) {
+        const struct tt_candidate *c = &point->of[i];
+
+        if (c->is.n > 0 && !c->below && !c->out && (!best || c->times < best->times))
+            best = c;
+    }
     return best;
 }
 
@@ -59,6 +62,16 @@ static int ratios_of(const struct tt_point *point, const struct tt_candidate *a,
         if (a->of[v].n > 0 && b->of[v].n > 0)
             ratios[n++] = a->of[v].seconds / b->of[v].seconds;
     return n;
+}
+
+double tt_point_ratio(const struct tt_point *point, const struct tt_candidate *c, const struct tt_candidate *other)
+{
+    double ratios[TT_MOST_VISITS], sum = 0;
+    const int n = ratios_of(point, c, other, ratios);
+
+    for (int i = 0; i < n; i++)
+        sum += ratios[i] / n;
+    return sum;
 }
 
 /* The notch of a median takes for noise that one is a little faster at times and much faster at others; but who is

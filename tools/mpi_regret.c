@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tutti tune --regret: are rules kept to their promise? For every size that they were made from, what they choose is
  * measured as programs get it, with the rules in force and no pin, in turn with the MPI below and with every algorithm
- * of ours; the regret is how much longer it takes than the best of them. On the host's memory the MPI is called past
- * Tutti, too: that is what programs had before, and what to be in between costs no rule can take away. */
+ * of ours; the regret is how much longer it takes than the best of them, visit by visit: where the machine is another
+ * in the next, medians of both may be of different machines. On the host's memory the MPI is called past Tutti, too:
+ * that is what programs had before, and what to be in between costs no rule can take away. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +74,8 @@ static void print_line(const struct tt_point *point, const char *choice, struct 
     const struct tt_candidate *chosen = tt_point_find(point, NULL, 0), *best = tt_point_best(point),
                               *native = tt_point_native(point) ? tt_point_native(point) : chosen,
                               *without = tt_point_below(point);
-    const double over = chosen->is.seconds / native->is.seconds, regret = chosen->is.seconds / best->is.seconds;
+    const double over = chosen->is.seconds / native->is.seconds,
+                 regret = chosen == best ? 1 : tt_point_ratio(point, chosen, best);
     const bool broken = is_over(chosen, native);
     char bytes[32], past[32] = "-";
 
@@ -100,6 +102,36 @@ static int print_verdict(const struct verdict *v)
            "(goal %.2f); slower than the MPI without Tutti by more than 5 %% and noise at %d\n",
            v->n, v->over, mean, most_mean, v->worst, most_worst, v->behind);
     return good ? TOOL_OK : TOOL_FAILED;
+}
+
+/* ---- is it the same machine? ---- */
+
+static double native_seconds(const struct tt_point *point, const struct tt_candidate *stand_in)
+{
+    const struct tt_candidate *native = tt_point_native(point) ? tt_point_native(point) : stand_in;
+
+    return native ? native->is.seconds : 0;
+}
+
+static void tell_drift(const struct tool_session *s, const struct tt_points *points)
+{
+    double *ratios = malloc((size_t)points->n * sizeof *ratios);
+    int n = 0;
+
+    for (int i = 0; i < points->n && ratios; i++) {
+        const double before = native_seconds(&s->points.at[i], NULL),
+                     now = native_seconds(&points->at[i], tt_point_find(&points->at[i], NULL, 0));
+
+        if (points->at[i].visits > 0 && before > 0 && now > 0)
+            ratios[n++] = now / before;
+    }
+    if (n > 0) {
+        const struct tt_figure middle = tt_figure_of(ratios, n);
+
+        printf("native takes %.2f times what it took when these rules were made (%.2f to %.2f, by size)\n",
+               middle.seconds, ratios[0], ratios[n - 1]);
+    }
+    free(ratios);
 }
 
 /* ---- all sizes ---- */
@@ -181,6 +213,7 @@ int tool_judge_rules(struct tool_session *s)
         tt_tune_revisit(&s->bench->is, s->a->budget, &points);
     tool_progress_end();
     print_table(s, &points, &v);
+    tell_drift(s, &points);
     tt_points_free(&points);
     tt_rules_free(rules);
     return print_verdict(&v);
