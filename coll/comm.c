@@ -251,13 +251,13 @@ static void adopt(struct tt_comm *c, struct tt_topo *topo, bool located)
     c->staged = staged;
 }
 
-/* Have all ranks a state? Then it gets rank 0's number. */
+/* Have all ranks a state? Then it gets rank 0's number. (By MPI_BAND: MPICH 4.0 takes MPI_UINT64_T for signed in MPI_MIN.) */
 static bool agree_on_id(MPI_Comm comm, struct tt_comm *c)
 {
     const uint64_t mine[] = {c != NULL, c && c->rank == 0 ? new_id() : UINT64_MAX};
     uint64_t all[] = {0, 0};
 
-    if (PMPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_MIN, comm) != MPI_SUCCESS || !all[0])
+    if (PMPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_BAND, comm) != MPI_SUCCESS || !all[0])
         return false;
     c->id = all[1];
     return true;

@@ -45,6 +45,7 @@ struct tt_comm {
     atomic_int holders; /* the user's communicator, and all that is under way on it */
     uint64_t id;        /* the same on all its ranks, and no other communicator's; 0: not agreed on yet */
     uint64_t calls;     /* collectives that were watched (watch.h) */
+    uint32_t ordinal;   /* of this process's, among those that it recorded (record.c); 0: none yet */
     unsigned sequence;  /* of calls carried out by plans */
     unsigned slots;     /* how many of these the tags tell apart; call i has slot i modulo slots, */
     unsigned *turns;    /* and its turn is when its slot's entry is i: when the one before it with that slot is over */

@@ -123,6 +123,10 @@ static int row_parse(const struct row *row, const char *value, int64_t *out, cha
         return parse_number(row, value, out, why, size);
     if (strcmp(row->values, "file") == 0)
         return strcmp(value, "none") == 0 ? 0 : hash_file(row->name, value, out, why, size);
+    if (strcmp(row->values, "directory") == 0) {
+        *out = strcmp(value, "none") != 0;
+        return 0;
+    }
     *out = word_find(row->values, value);
     if (*out >= 0)
         return 0;

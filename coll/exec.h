@@ -24,6 +24,9 @@ struct tt_binding {
 
 struct tt_lane_state {
     int next;      /* step to post next */
+    int from;      /* where the round under way begins */
+    int arriving;  /* receives of it that have not been taken */
+    bool after;    /* something waits for them */
     int errors;    /* that the wire has reported */
     unsigned busy; /* bit per enum tt_flow: queues of home that this round gave work to */
     bool done;
@@ -42,6 +45,7 @@ struct tt_req {
     void *waste;  /* where a failed rank receives */
     bool failed;
     bool moved; /* a message of another rank's has come */
+    bool told;  /* it failed since another had */
     char why[512];
 };
 

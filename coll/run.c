@@ -90,7 +90,7 @@ static int finish(struct tt_task *task, const struct tt_call *c, struct tt_comm 
     tt_task_leave(task, entered);
     error = tt_task_end(task);
     tt_job_end(task->job);
-    tt_watch_leave(event, error);
+    tt_watch_leave(event, error, task);
     return error == TT_TASK_FAILED ? tt_call_fail(c, comm, task->why) : error;
 }
 
@@ -135,7 +135,7 @@ static int run(const struct tt_call *c, struct tt_event *event)
     case TT_PASS:
         return tt_call_native(c);
     default:
-        tt_watch_leave(event, error);
+        tt_watch_leave(event, error, &task);
         return tt_refuse(c, comm, error, task.why);
     }
 }
@@ -151,7 +151,7 @@ int tt_run(const struct tt_call *c)
     tt_inside++;
     event = tt_watch_enter(&room, c, TT_BLOCKING);
     error = run(c, event);
-    tt_watch_leave(event, error);
+    tt_watch_leave(event, error, NULL);
     tt_inside--;
     return error;
 }

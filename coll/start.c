@@ -192,6 +192,7 @@ static struct work *work_new(const struct tt_call *c, struct tt_comm *comm)
     w->nheld = 0;
     w->keeps_op = w->holds_runs = false;
     w->watched = NULL;
+    w->task.posted = false;
     w->check = NULL;
     return w;
 }
@@ -215,7 +216,7 @@ static void work_free(struct work *w)
 static void end(struct work *w)
 {
     w->ended = tt_task_end(&w->task);
-    tt_watch_leave(w->watched, w->ended);
+    tt_watch_leave(w->watched, w->ended, &w->task);
     tt_stub_complete(&w->stub);
 }
 
@@ -275,7 +276,7 @@ static bool poll_checked(struct tt_poll *p)
         return poll_work(p);
     }
     w->ended = TT_TASK_FAILED;
-    tt_watch_leave(w->watched, w->ended);
+    tt_watch_leave(w->watched, w->ended, &w->task);
     tt_stub_complete(&w->stub);
     return true;
 }
@@ -360,7 +361,7 @@ static int finish_without_request(struct work *w)
     int error;
 
     tt_wait(is_over, w);
-    tt_watch_leave(w->watched, tt_task_end(&w->task));
+    tt_watch_leave(w->watched, tt_task_end(&w->task), &w->task);
     error = tt_raise(w->call.comm, "out of host memory, or of requests");
     work_free(w);
     return error;
@@ -426,7 +427,7 @@ static int give_up(struct work *w, struct tt_event *event)
 
     comm->lost = comm->size > 1;
     work_free(w);
-    tt_watch_leave(event, MPI_ERR_NO_MEM);
+    tt_watch_leave(event, MPI_ERR_NO_MEM, NULL);
     return tt_raise(user, "out of host memory, or of requests");
 }
 
@@ -457,7 +458,7 @@ static int run_nonblocking(const struct tt_call *c, struct tt_event *event, MPI_
         return hand_over(c, event, request);
     w = work_new(c, comm);
     if (!w) {
-        tt_watch_leave(event, MPI_ERR_NO_MEM);
+        tt_watch_leave(event, MPI_ERR_NO_MEM, NULL);
         return tt_raise(c->comm, "out of host memory");
     }
     if (tt_checks(comm))
@@ -472,7 +473,7 @@ static int run_nonblocking(const struct tt_call *c, struct tt_event *event, MPI_
         work_free(w);
         return hand_over(c, event, request);
     default:
-        tt_watch_leave(event, error);
+        tt_watch_leave(event, error, &w->task);
         return refuse(w, c, comm, error);
     }
 }
@@ -527,7 +528,7 @@ static int restart(struct tt_ticket *t)
         PMPI_Start(&request);
         go(w);
     } else {
-        tt_watch_leave(w->watched, error);
+        tt_watch_leave(w->watched, error, &w->task);
     }
     tt_inside--;
     w->call.comm = handler_of(t);

@@ -47,6 +47,9 @@ static inline uint64_t tt_ticks(void)
 /* Now, on both. */
 struct tt_moment tt_moment_now(void);
 
+/* A hash of the kernel's boot id and of the time namespace: where it is equal, CLOCK_MONOTONIC is the same clock. */
+uint64_t tt_boot_hash(void);
+
 /* Ticks as nanoseconds of CLOCK_MONOTONIC, by two moments that lie some way apart. */
 int64_t tt_ticks_ns(uint64_t ticks, const struct tt_moment *early, const struct tt_moment *late);
 

@@ -330,6 +330,15 @@ const char *tt_mpi_type_name(MPI_Datatype type)
     return row ? row->name : "other type";
 }
 
+const char *tt_mpi_type_kin(MPI_Datatype type, uint16_t *kin)
+{
+    const struct type_row *row = type_find(type);
+    const enum tt_type of = row ? tt_type_of(row->domain, row->layout.size) : TT_NTYPES;
+
+    *kin = of == TT_NTYPES ? 0 : (uint16_t)(1 + of);
+    return row ? row->name : NULL;
+}
+
 const char *tt_mpi_op_name(MPI_Op op)
 {
     const enum tt_op which = op_find(op);

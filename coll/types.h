@@ -41,4 +41,7 @@ void tt_types_close(void);
 const char *tt_mpi_type_name(MPI_Datatype type);
 const char *tt_mpi_op_name(MPI_Op op);
 
+/* The same of a predefined type, or NULL; *kin: equal for those that are represented alike, or 0. Cheap. */
+const char *tt_mpi_type_kin(MPI_Datatype type, uint16_t *kin);
+
 #endif

@@ -68,10 +68,14 @@ void tt_event_move(struct tt_event *e)
     TELL(move, e);
 }
 
-void tt_event_leave(struct tt_event *e, int error)
+void tt_event_leave(struct tt_event *e, int error, const struct tt_task *task)
 {
     e->left = tt_ticks();
     e->error = error;
+    if (error != MPI_SUCCESS && task && task->why[0]) {
+        e->why = task->why;
+        e->own_fault = !task->posted || !task->req.told;
+    }
     TELL(leave, e);
 }
 

@@ -30,7 +30,9 @@ struct tt_event {
     const struct tt_alg *alg; /* from `begin` on. NULL: it was refused */
     const struct tt_job *job; /* in `begin`: how many bytes, and where; its blocks may be gone. NULL: it was refused */
     bool handed;              /* a nonblocking one that the MPI below has: nobody hears of its end */
-    int error;                /* in `leave` */
+    int error;                /* in `leave`: MPI's, or TT_TASK_FAILED; */
+    const char *why;          /* in words, where Tutti has some; */
+    bool own_fault;           /* and did this rank fail by itself, not only because another did? */
     void *of[TT_NLISTENERS];  /* each listener's own */
 };
 
@@ -72,7 +74,7 @@ void tt_watch_end(void);
 struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enum tt_flavour flavour);
 void tt_event_begin(struct tt_event *e, const struct tt_task *task);
 void tt_event_move(struct tt_event *e);
-void tt_event_leave(struct tt_event *e, int error);
+void tt_event_leave(struct tt_event *e, int error, const struct tt_task *task);
 
 /* e, or NULL where nobody listens; the others take NULL. */
 static inline struct tt_event *tt_watch_enter(struct tt_event *e, const struct tt_call *c, enum tt_flavour flavour)
@@ -94,11 +96,11 @@ static inline void tt_watch_poll(struct tt_event *e, const struct tt_task *task)
         tt_event_move(e);
 }
 
-/* Told once: what comes later is not heard. */
-static inline void tt_watch_leave(struct tt_event *e, int error)
+/* Told once: what comes later is not heard. task: has why it failed, or NULL. */
+static inline void tt_watch_leave(struct tt_event *e, int error, const struct tt_task *task)
 {
     if (e && !e->left)
-        tt_event_leave(e, error);
+        tt_event_leave(e, error, task);
 }
 
 /* The MPI below has a nonblocking call as it stands. */
@@ -106,7 +108,7 @@ static inline void tt_watch_hand_over(struct tt_event *e, int error)
 {
     if (e)
         e->handed = true;
-    tt_watch_leave(e, error);
+    tt_watch_leave(e, error, NULL);
 }
 
 void tt_spot_enter(struct tt_spot *s);

@@ -166,7 +166,8 @@ static const struct {
     {", \"top_k\": 2", "", ":5: experts: a token goes to top_k = 0 of 4 experts"},
     {"\"bf16\"", "\"bf61\"", ":6: precision: bf61 is not one of those that may be here (did you mean bf16?)"},
     {"\"adam\"", "7", ":6: optimizer: 7 is not one of those that may be here"},
-    {"\"none\"", "\"all\"", ":6: recompute: all is not one of those that may be here (did you mean full?): there are none"},
+    {"\"none\"", "\"all\"",
+     ":6: recompute: all is not one of those that may be here (did you mean full?): there are none"},
     {"\"batch\": 16", "\"batch\": 16, \"parameters\": 7e9", ":4: parameters: says 7e+09, and the shape has"},
     {"\"batch\": 16", "\"batch\": 16, \"gated\": 1", ":4: gated: wants true or false, not 1"},
     {"\"batch\": 16,", "\"batch\": 16", ":5: at \"experts\": "},
@@ -213,7 +214,9 @@ END_TEST
 /* ---- what was published ---- */
 
 /* Tables 1 and 2. Of the former the microbatch and the pieces of a stage are not published: one sequence, and two
- * pieces (three of 105 layers by 35 stages, which have no two) are taken. GPUs are A100, eight to a node, on Selene. */
+ * pieces (three of 105 layers by 35 stages, which have no two) are taken. GPUs are A100, eight to a node, on Selene.
+ * The last two rows are of PyTorch's FSDP (Zhao et al., arXiv:2304.11277, section 5.4): "more than", from 128 GPUs to
+ * 512. */
 static const struct {
     const char *model, *layout;
     int gpus, batch;
@@ -228,6 +231,8 @@ static const struct {
     {"megatron-530b", "tp8,pp35,1f1b,mb1,zero0,nosp", 2240, 2240, 159},
     {"megatron-530b", "tp8,pp35,v3,mb1,zero0,nosp", 2520, 2520, 163},
     {"megatron-1t", "tp8,pp64,v2,mb1,zero0,nosp", 3072, 3072, 163},
+    {"gpt3-175b", "tp1,pp1,mb1,zero3", 512, 512, 173},
+    {"gpt3-175b", "tp1,pp1,mb2,zero3", 512, 1024, 186},
 };
 
 START_TEST(iterations_take_what_was_published)

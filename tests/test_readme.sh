@@ -8,7 +8,7 @@ top=${srcdir:-$(dirname "$0")/..}
 
 rows=$(sed -n 's/^TT_CONFIG([a-z_]*, "\([A-Z_]*\)", "\([^"]*\)", "\([^"]*\)".*/\1 \2 \3/p' "$top/coll/config.def" | sort)
 table=$(sed -n 's/^| `\(TUTTI[A-Z_]*\)` | `\([^`]*\)` | \(.*\) | .*/\1 \2 \3/p' "$top/README.md" |
-    sed 's/`//g; s/ or /|/g; s/, /|/g; s/a size/size/; s/a file/file/; s/a number/number/' | sort)
+    sed 's/`//g; s/ or /|/g; s/, /|/g; s/a size/size/; s/a file/file/; s/a number/number/; s/a directory/directory/' | sort)
 
 ok "config.def has rows" test -n "$rows"
 same "the table of variables in README.md is that of coll/config.def" "$rows" "$table"

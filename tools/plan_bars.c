@@ -78,13 +78,24 @@ static void write_data(FILE *out, const struct tool_bars *bars)
     fputs("END\n", out);
 }
 
+/* The bars are 1 high, but the line may be higher. */
+static double highest(const struct tool_bars *bars)
+{
+    double level = 1;
+
+    for (int i = 0; i < bars->n && bars->line; i++)
+        level = bars->bar[i].level > level ? bars->bar[i].level : level;
+    return level;
+}
+
 static void write_script(FILE *out, const struct tool_bars *bars)
 {
     tool_gnuplot_size(out, 960, 600);
     fputs("set style data histograms\nset style histogram rowstacked\nset style fill solid 0.85\nset boxwidth 0.75\n"
-          "set key outside right top Left reverse\nset yrange [0:105]\nset ylabel '% of the step'\n"
+          "set key outside right top Left reverse\nset ylabel '% of the step'\n"
           "set grid ytics linecolor '#d5d9e2'\nset xtics rotate by 40 right\nset bmargin 12\nset lmargin 14\n",
           out);
+    fprintf(out, "set yrange [0:%.0f]\n", 105 * highest(bars));
     fputs("set title ", out);
     tool_gnuplot_word(out, bars->title);
     fputc('\n', out);

@@ -227,16 +227,18 @@ static bool told_before(const struct tt_iteration *s, int i)
     return s->flows[i].coll == TT_NCOLLS;
 }
 
-static void print_bench(const struct tt_iteration *s)
+static void print_bench(const struct tt_iteration *s, const struct tt_topo *t)
 {
+    const char *memory = t->seats[0].gpu < 0 ? "" : " -m device";
+
     printf("\nTo measure these calls, one group of each at a time:\n");
     for (int i = 0; i < s->nflows; i++) {
         const struct tt_flow *f = &s->flows[i];
 
         if (told_before(s, i))
             continue;
-        printf("  mpiexec -n %d tutti bench %s -m device -b %lld -e %lld --json call%d.json   # on %d node%s\n",
-               f->group.size, tt_coll_name(f->coll), bench_bytes(f), bench_bytes(f), i + 1, f->about.nodes,
+        printf("  mpiexec -n %d tutti bench %s%s -b %lld -e %lld --json call%d.json   # on %d node%s\n", f->group.size,
+               tt_coll_name(f->coll), memory, bench_bytes(f), bench_bytes(f), i + 1, f->about.nodes,
                f->about.nodes == 1 ? "" : "s");
     }
     puts("--measured call1.json --measured ... shows what they took beside what is predicted.");
@@ -338,6 +340,6 @@ int tool_plan_explain(const struct argp_state *state, const struct tool_plan *p,
     if (p->nmeasured)
         print_measured(state, p, s);
     else if (s->nflows)
-        print_bench(s);
+        print_bench(s, prospect->topo);
     return TOOL_OK;
 }

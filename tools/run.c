@@ -20,12 +20,13 @@ struct arguments {
     int first; /* argv[first] is the command */
 };
 
-enum { SIM_GPUS = 256, EXPLAIN, SET, PRINT };
+enum { SIM_GPUS = 256, EXPLAIN, RECORD, SET, PRINT };
 enum { MOST_SIM_GPUS = 64 }; /* that the simulated device makes: SIM_MAX_GPUS, of a room that is not above this one */
 
 static const struct argp_option options[] = {
     {"sim-gpus", SIM_GPUS, "N", 0, "on N simulated GPUs per node, up to 64: for machines without one", 1},
     {"explain", EXPLAIN, NULL, 0, "say which algorithm each new kind of call ran, and why (TUTTI_EXPLAIN=1)", 1},
+    {"record", RECORD, "DIR", 0, "keep there what each rank called last, for tutti doctor DIR (TUTTI_RECORD)", 1},
     {"set", SET, "NAME=VALUE", 0, "set a variable of Tutti, with or without its TUTTI_: --set allreduce=ring", 1},
     {"print", PRINT, NULL, 0, "print what would be run, as one shell command, and do not run it", 1},
     {0}};
@@ -59,6 +60,16 @@ static int gpus(const struct argp_state *state, const char *text)
     return n;
 }
 
+/* Ranks may run in another directory. */
+static void record(const struct argp_state *state, const char *directory)
+{
+    char path[TOOL_PATH_MAX];
+
+    if ((mkdir(directory, 0777) && errno != EEXIST) || !realpath(directory, path))
+        tool_die(state, TOOL_FAILED, "--record %s: %s", directory, strerror(errno));
+    setenv("TUTTI_RECORD", path, 1);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *a = state->input;
@@ -69,6 +80,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case EXPLAIN:
         setenv("TUTTI_EXPLAIN", "1", 1);
+        return 0;
+    case RECORD:
+        record(state, arg);
         return 0;
     case SET:
         set(state, arg);
@@ -95,7 +109,8 @@ static const struct argp argp = {
     "Examples:\n"
     "  tutti run -- mpiexec -n 4 ./app\n"
     "  tutti run --sim-gpus 2 --explain -- mpiexec -n 4 ./app\n"
-    "  tutti run --set allreduce=ring -- mpiexec -n 4 ./app\n\n"
+    "  tutti run --set allreduce=ring -- mpiexec -n 4 ./app\n"
+    "  tutti run --record DIR -- mpiexec -n 4 ./app         then, while it hangs or afterwards: tutti doctor DIR\n\n"
     "The exit status is that of the command; 126 and 127 if it could not be run or found, 2 if this command line was wrong, "
     "1 if something of Tutti was missing.\n",
     NULL, NULL, NULL};

@@ -226,6 +226,7 @@ run_worlds()
     passes 3 "" worlds cycles
     passes 2 "" worlds spawn
 }
+run_doctor() { . "$(dirname "$0")/doctor.sh"; }
 run_nocuda()
 {
     passes 2 "" nocuda

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Programs with something wrong, for `tutti doctor` to find: doctor FAULT [RANK]. Whoever is to blame is RANK (1).
+ * Those that hang are looked at and then killed by doctor.sh, which knows what has to be said of each; "ready" tells it
+ * that all that will happen has happened. A line that a test names is marked by a comment. */
+#include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/mpi/harness.h"
+
+enum { CALLS = 6, N = 1000, FOREVER = 1000 };
+
+static int rank, size, culprit = 1;
+static float a[2 * N], b[64 * N];
+
+static bool is_culprit(void)
+{
+    return rank == culprit;
+}
+
+static void nap(double seconds)
+{
+    const struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+    nanosleep(&t, NULL);
+}
+
+/* ---- a few calls that go well ---- */
+
+static void allreduce(void)
+{
+    MPI_Allreduce(a, b, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void go_well(int calls)
+{
+    for (int i = 0; i < calls; i++)
+        allreduce();
+}
+
+/* ---- who stays away ---- */
+
+static void sleeps(void)
+{
+    go_well(CALLS);
+    if (is_culprit())
+        nap(FOREVER);
+    allreduce();
+}
+
+/* It comes to its last call when the others are in it already, one behind. */
+static void skips(void)
+{
+    for (int i = 0; i < CALLS; i++) {
+        MPI_Bcast(a, N, MPI_FLOAT, 0, MPI_COMM_WORLD);
+        if (!is_culprit() || i != 2)
+            MPI_Allreduce(a, b, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); /* the call that is skipped */
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
+static void skips_alike(void)
+{
+    go_well(is_culprit() ? CALLS - 1 : CALLS);
+}
+
+static void ends_early(void)
+{
+    go_well(CALLS);
+    if (is_culprit())
+        exit(0);
+    allreduce();
+}
+
+static void is_killed(void)
+{
+    go_well(CALLS);
+    if (is_culprit())
+        raise(SIGKILL);
+    allreduce();
+}
+
+static void is_stopped(void)
+{
+    go_well(CALLS);
+    if (is_culprit())
+        raise(SIGSTOP);
+    allreduce();
+}
+
+static void waits_outside(void)
+{
+    int got;
+
+    go_well(CALLS);
+    if (is_culprit())
+        MPI_Recv(&got, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* nobody sends */
+    allreduce();
+}
+
+static void never_starts(void)
+{
+    if (is_culprit())
+        nap(FOREVER);
+    allreduce();
+}
+
+/* ---- who does something else ---- */
+
+static void other_count(void)
+{
+    go_well(CALLS);
+    MPI_Allreduce(a, b, is_culprit() ? N + 1 : N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    go_well(1);
+}
+
+static void other_type(void)
+{
+    go_well(CALLS);
+    MPI_Allreduce(a, b, N, is_culprit() ? MPI_INT : MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void other_op(void)
+{
+    go_well(CALLS);
+    MPI_Allreduce(a, b, N, MPI_FLOAT, is_culprit() ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void other_root(void)
+{
+    go_well(CALLS);
+    MPI_Bcast(a, N, MPI_FLOAT, is_culprit() ? 1 : 0, MPI_COMM_WORLD);
+    allreduce();
+}
+
+static void other_collective(void)
+{
+    go_well(CALLS);
+    if (is_culprit())
+        MPI_Barrier(MPI_COMM_WORLD);
+    else
+        MPI_Bcast(a, N, MPI_FLOAT, 0, MPI_COMM_WORLD);
+    go_well(1);
+}
+
+static void other_order(void)
+{
+    MPI_Comm rows, columns;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &rows);
+    MPI_Comm_dup(MPI_COMM_WORLD, &columns);
+    MPI_Comm_set_name(rows, "rows");
+    MPI_Comm_set_name(columns, "columns");
+    MPI_Allreduce(a, b, N, MPI_FLOAT, MPI_SUM, rows);
+    MPI_Allreduce(a, b, N, MPI_FLOAT, MPI_SUM, columns);
+    if (is_culprit()) {
+        MPI_Allreduce(a, b, N, MPI_FLOAT, MPI_SUM, columns);
+        MPI_Allreduce(a, b, N, MPI_FLOAT, MPI_SUM, rows);
+    } else {
+        MPI_Allreduce(a, b, N, MPI_FLOAT, MPI_SUM, rows);
+        MPI_Allreduce(a, b, N, MPI_FLOAT, MPI_SUM, columns);
+    }
+}
+
+/* ---- who is slow, or fails ---- */
+
+static void out_of_memory(void)
+{
+    char *device = memory_take(DEVICE, N * sizeof(float));
+
+    go_well(CALLS);
+    if (is_culprit())
+        simulator.inject("oom:from=1");
+    if (is_culprit())
+        simulator.inject("pinned:from=1");
+    MPI_Allreduce(MPI_IN_PLACE, device, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    simulator.reset();
+    memory_give(DEVICE, device);
+}
+
+static void works(double seconds)
+{
+    const double end = MPI_Wtime() + seconds;
+
+    while (MPI_Wtime() < end)
+        nap(seconds / 10);
+}
+
+static void slow(void)
+{
+    for (int i = 0; i < 40; i++) {
+        works(is_culprit() ? 0.02 : 0.002);
+        allreduce();
+    }
+}
+
+/* The work of each is a copy on its GPU; the culprit's takes longer. */
+static void slow_gpu(void)
+{
+    enum { NON_BLOCKING = 1, COPY_DEFAULT = 4 };
+    char *device = memory_take(DEVICE, N * sizeof(float));
+    void *stream;
+
+    cudaStreamCreateWithFlags(&stream, NON_BLOCKING);
+    if (is_culprit())
+        simulator.inject("delay:us=15000");
+    for (int i = 0; i < 30; i++) {
+        cudaMemcpyAsync(device, device, N * sizeof(float), COPY_DEFAULT, stream);
+        cudaStreamSynchronize(stream);
+        MPI_Allreduce(a, b, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    }
+    cudaStreamDestroy(stream);
+    memory_give(DEVICE, device);
+}
+
+static void jitter(void)
+{
+    for (int i = 0; i < 60; i++) {
+        works(is_culprit() && i % 15 == 7 ? 0.08 : 0.001);
+        allreduce();
+    }
+}
+
+static void routing(void)
+{
+    int sends[64], receives[64], from[64], to[64];
+
+    for (int step = 0; step < 20; step++) {
+        for (int r = 0; r < size; r++) {
+            sends[r] = r == culprit ? 700 : 100;
+            receives[r] = is_culprit() ? 700 : 100;
+            to[r] = 0;
+            from[r] = r * 700;
+        }
+        MPI_Alltoallv(a, sends, to, MPI_FLOAT, b, receives, from, MPI_FLOAT, MPI_COMM_WORLD);
+    }
+}
+
+static void fine(void)
+{
+    go_well(20);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} faults[] = {
+    {"fine", fine},
+    {"sleeps", sleeps},
+    {"skips", skips},
+    {"skips-alike", skips_alike},
+    {"ends-early", ends_early},
+    {"is-killed", is_killed},
+    {"is-stopped", is_stopped},
+    {"waits-outside", waits_outside},
+    {"never-starts", never_starts},
+    {"other-count", other_count},
+    {"other-type", other_type},
+    {"other-op", other_op},
+    {"other-root", other_root},
+    {"other-collective", other_collective},
+    {"other-order", other_order},
+    {"out-of-memory", out_of_memory},
+    {"slow", slow},
+    {"slow-gpu", slow_gpu},
+    {"jitter", jitter},
+    {"routing", routing},
+};
+
+int main(int argc, char **argv)
+{
+    const char *fault = argc > 1 ? argv[1] : "";
+
+    if (argc > 2)
+        culprit = atoi(argv[2]);
+    test_begin(&argc, &argv, 120);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    rank = test_rank;
+    size = test_size;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        if (strcmp(faults[i].name, fault) == 0) {
+            faults[i].run();
+            MPI_Finalize();
+            return 0;
+        }
+    fprintf(stderr, "there is no fault \"%s\"\n", fault);
+    return 1;
+}

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Programs with something wrong (doctor.c), and what `tutti doctor` has to say of each in its first line: while it hangs,
+# asked again and again until it does, and when it has been killed. Read by run.sh.
+
+# of the caller's place only the function is compared; and that not where there is no addr2line to tell it
+place='[a-z+0-9.:x]*\( ([a-z_]*)\)\{0,1\}'
+reduce="MPI_Allreduce at $place, call"
+time='[0-9.]* m\{0,1\}s'
+
+# start RANKS FAULT: by a shell, if that is $shell, which the launcher does not see die
+shell=
+start()
+{
+    timeout -k 5 "$PATIENCE" "$MPIEXEC" $oversubscribe -n "$1" $shell env LD_PRELOAD="$LIBRARY:$PROGRAMS/yield.so" \
+        TUTTI_RECORD="$records" "$PROGRAMS/doctor" "$2" 1 >"$output" 2>&1 &
+    job=$!
+}
+
+# diagnosed PATTERN: the first line is that, and nothing more
+diagnosed()
+{
+    "$BUILD/tutti" doctor "$records" >"$output.said" 2>&1
+    head -1 "$output.said" | grep -qx -e "$1"
+}
+
+misses() { cat "$output.said"; fail "doctor, $1: expected \"$2\""; }
+
+# hangs RANKS FAULT PATTERN [PATTERN]: what is said while it hangs, and when it has been killed
+hangs()
+{
+    records=$(mktemp -d)
+    start "$1" "$2"
+    tries=0
+    until diagnosed "$3" || [ $tries -ge 200 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    diagnosed "$3" || misses "$2" "$3"
+    kill $job 2>/dev/null
+    wait $job
+    diagnosed "${4:-$3}" || misses "$2, when it is over" "${4:-$3}"
+    rm -rf "$records"
+    echo "doctor: $2 on $1 ranks"
+}
+
+# ends RANKS FAULT PATTERN: the job comes to its end
+ends_with()
+{
+    records=$(mktemp -d)
+    start "$1" "$2"
+    wait $job
+    diagnosed "$3" || misses "$2" "$3"
+    echo "doctor: $2 on $1 ranks"
+}
+
+before=$(date +%s)
+w="MPI_COMM_WORLD"
+over="when the job ended it was"
+hangs 16 sleeps "rank 1 keeps ranks 0,2-15 waiting in $reduce 7 on $w, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
+    "rank 1 keeps ranks 0,2-15 waiting in $reduce 7 on $w: $over outside MPI, since $reduce 6 on $w\."
+hangs 4 skips "rank 1 skipped a call: in call 8 on $w it called MPI_Barrier at $place, where ranks 0,2-3 called MPI_Allreduce of 1000 MPI_FLOAT MPI_SUM at $place: the collective differs\."
+hangs 2 skips-alike "rank 1 keeps rank 0 waiting in $reduce 6 on $w, for $time: it is in MPI_Finalize\." \
+    "rank 1 keeps rank 0 waiting in $reduce 6 on $w: $over in MPI_Finalize\."
+hangs 4 is-stopped "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w, for $time: its process, [0-9]* on [^ ]*, has been stopped by a signal or a debugger, when it was outside MPI for $time, since $reduce 6 on $w\." \
+    "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w: $over outside MPI, since $reduce 6 on $w\."
+hangs 4 waits-outside "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w, for $time: it is in MPI_Recv from rank 2 with tag 7 at $place for $time\." \
+    "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w: $over in MPI_Recv from rank 2 with tag 7 at $place\."
+hangs 3 never-starts "rank 1 keeps ranks 0,2 waiting in $reduce 1 on $w, for $time: it is outside MPI for $time, and has made no collective call\." \
+    "rank 1 keeps ranks 0,2 waiting in $reduce 1 on $w: $over outside MPI, and has made no collective call\."
+hangs 4 other-collective "rank 1 does not match: in call 7 on $w it called MPI_Barrier at $place, where ranks 0,2-3 called MPI_Bcast of 1000 MPI_FLOAT from root 0 at $place: the collective differs\."
+hangs 3 other-order "rank 1 made calls on two communicators in another order than others: it waits in $reduce 2 on columns, while ranks 0,2 wait in $reduce 2 on rows\."
+ends_early="rank 1 keeps ranks\{0,1\} [0-9,-]* waiting in $reduce 7 on $w\(, for $time\)\{0,1\}: it ended without MPI_Finalize, when it was outside MPI\( for $time\)\{0,1\}, since $reduce 6 on $w\."
+hangs 4 ends-early "$ends_early"
+shell=$output.stays
+printf '#!/bin/sh\n"$@"\nsleep 30\n' >"$shell" && chmod +x "$shell"
+hangs 4 is-killed "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w, for $time: its process, [0-9]* on [^ ]*, was killed or crashed, when it was outside MPI for $time, since $reduce 6 on $w\." \
+    "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w: $over outside MPI, since $reduce 6 on $w\."
+shell=
+differs="rank 1 does not match: in call 7 on $w it called MPI_Allreduce of"
+ends_with 4 other-count "$differs 1001 MPI_FLOAT MPI_SUM at $place, where ranks 0,2-3 called MPI_Allreduce of 1000 MPI_FLOAT MPI_SUM at $place: the count differs\."
+ends_with 4 other-type "$differs 1000 MPI_INT MPI_SUM at $place, where ranks 0,2-3 called MPI_Allreduce of 1000 MPI_FLOAT MPI_SUM at $place: the type differs\."
+ends_with 3 other-op "$differs 1000 MPI_FLOAT MPI_MAX at $place, where ranks 0,2 called MPI_Allreduce of 1000 MPI_FLOAT MPI_SUM at $place: the op differs\."
+ends_with 4 other-root "rank 1 does not match: in call 7 on $w it called MPI_Bcast of 1000 MPI_FLOAT from root 1 at $place, where ranks 0,2-3 called MPI_Bcast of 1000 MPI_FLOAT from root 0 at $place: the root differs\."
+ends_with 4 out-of-memory "rank 1 failed in $reduce 7 on $w: cuMem.*: out of memory (CUDA_ERROR_OUT_OF_MEMORY)\."
+late='of [0-9]* collectives, by up to .*; the others have waited .* for it, .* of the time\. Between two collectives it takes .*'
+ends_with 3 slow "rank 1 is systematically late: in [0-9]* $late"
+ends_with 3 slow-gpu "rank 1 is systematically late: in [0-9]* $late"
+ends_with 3 jitter "rank 1 is sporadically late: in [0-9]* $late"
+ends_with 4 routing "rank 1 has the most to move in MPI_Alltoallv on $w: it sends 3\.91 KiB and receives 10\.9 KiB a call, 1\.9 times the mean rank's 5\.66 KiB; .*"
+rm -f "$output.said" "$output.stays"
+echo "  $(($(date +%s) - before)) s"

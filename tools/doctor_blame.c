@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who keeps the others waiting. A rank in a collective waits for those that have not entered it; of these some wait
+ * themselves, in another. Whoever is waited for, and waits for nobody, is to blame, and where he is says for what. If
+ * there is nobody like that, they wait for each other in a circle. Errors come first: who failed often keeps others
+ * waiting. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/doctor.h"
+
+static const int64_t PATIENCE = 500000000; /* ns: what has lasted no longer, in a job that lives, is nothing yet */
+
+/* ---- errors ---- */
+
+static const struct tt_record_line *failed_line(const struct doctor_rank *rank)
+{
+    for (uint32_t i = rank->r ? rank->r->nlines : 0; i-- > 0;)
+        if (rank->r->lines[i].own_fault)
+            return &rank->r->lines[i];
+    return NULL;
+}
+
+static void find_errors(struct doctor_job *job)
+{
+    for (int i = 0; i < job->size; i++) {
+        const struct doctor_rank *rank = &job->ranks[i];
+        const struct tt_record_line *l = failed_line(rank);
+        struct doctor_finding *f =
+            l ? doctor_find(job, DOCTOR_FAULT, "error", NULL, record_name(rank->r, l->collective)) : NULL;
+
+        if (!f)
+            continue;
+        f->blame.has[i] = 1;
+        snprintf(f->text, sizeof f->text, "%s failed in %s: %s", doctor_ranks(&f->blame), doctor_call_on(job, rank, l),
+                 record_fault(rank->r, l->fault));
+    }
+}
+
+/* ---- who waits for whom ---- */
+
+struct waits {
+    struct doctor_set waiting, awaited; /* in a collective, for somebody; by somebody */
+    int64_t longest;
+    int oldest; /* the rank that has waited longest; -1: nobody waits */
+};
+
+/* Members that have not entered it yet. */
+static int count_behind(const struct doctor_comm *c, uint64_t number, struct doctor_set *awaited)
+{
+    int n = 0;
+
+    for (int m = 0; m < c->size; m++)
+        if (doctor_calls(&c->members[m]) <= number) {
+            n++;
+            if (c->members[m].world >= 0 && awaited)
+                awaited->has[c->members[m].world] = 1;
+        }
+    return n;
+}
+
+static void find_waits(struct doctor_job *job, struct waits *w)
+{
+    w->waiting = doctor_set_make(job->size);
+    w->awaited = doctor_set_make(job->size);
+    w->longest = 0;
+    w->oldest = -1;
+    for (int i = 0; i < job->size && w->waiting.has && w->awaited.has; i++) {
+        const struct tt_record_line *l = job->ranks[i].inside;
+        const struct doctor_comm *c = l ? doctor_comm_of(job, &job->ranks[i], l->comm) : NULL;
+        const int64_t since = l ? job->now - (int64_t)l->entered : 0;
+
+        if (!c || !count_behind(c, l->number, &w->awaited))
+            continue;
+        w->waiting.has[i] = 1;
+        if (w->oldest < 0 || since > w->longest) {
+            w->longest = since;
+            w->oldest = i;
+        }
+    }
+}
+
+static void end_waits(struct waits *w)
+{
+    free(w->waiting.has);
+    free(w->awaited.has);
+}
+
+/* ---- telling ---- */
+
+static bool all_are_gone(const struct doctor_job *job)
+{
+    for (int i = 0; i < job->size; i++)
+        if (job->ranks[i].r && job->ranks[i].life != DOCTOR_IS_GONE && job->ranks[i].life != DOCTOR_ENDED)
+            return false;
+    return true;
+}
+
+/* How to call what became of a process. */
+static const char *fate(const struct doctor_job *job, const struct doctor_rank *rank, const char **what)
+{
+    static char text[200];
+    const struct tt_record_head *h = rank->r ? &rank->r->head : NULL;
+
+    *what = "behind";
+    if (!h) {
+        *what = "absent";
+        return "it is ";
+    }
+    switch (rank->life) {
+    case DOCTOR_IS_GONE:
+        if (all_are_gone(job))
+            return "when the job ended it was ";
+        *what = "gone";
+        snprintf(text, sizeof text, "its process, %d on %s, was killed or crashed, when it was ", h->pid, h->host);
+        return text;
+    case DOCTOR_ENDED:
+        *what = "ended";
+        return "it ended without MPI_Finalize, when it was ";
+    case DOCTOR_STOPPED:
+        *what = "stopped";
+        snprintf(text, sizeof text, "its process, %d on %s, has been stopped by a signal or a debugger, when it was ",
+                 h->pid, h->host);
+        return text;
+    default:
+        return "it is ";
+    }
+}
+
+/* Ranks of which the same is said, from i on, are told of together. */
+static void gather(struct doctor_job *job, const struct doctor_set *from, int i, struct doctor_set *told,
+                   struct doctor_set *same)
+{
+    const char *what, *whats;
+    char place[512];
+
+    fate(job, &job->ranks[i], &what);
+    snprintf(place, sizeof place, "%s", doctor_where(job, &job->ranks[i], false));
+    for (int k = i; k < job->size; k++) {
+        if (!from->has[k] || told->has[k])
+            continue;
+        fate(job, &job->ranks[k], &whats);
+        if (whats == what && strcmp(place, doctor_where(job, &job->ranks[k], false)) == 0)
+            same->has[k] = told->has[k] = 1;
+    }
+}
+
+static void tell(struct doctor_job *job, const struct waits *w, struct doctor_set *same, int i)
+{
+    const struct doctor_rank *oldest = &job->ranks[w->oldest];
+    const char *what, *how = fate(job, &job->ranks[i], &what);
+    struct doctor_finding *f =
+        doctor_find(job, DOCTOR_FAULT, what, same, record_name(oldest->r, oldest->inside->collective));
+
+    if (!f)
+        return;
+    snprintf(f->text, sizeof f->text, "%s keep%s %s waiting in %s%s%s: %s%s", doctor_ranks(same),
+             doctor_set_count(same) == 1 ? "s" : "", doctor_ranks(&w->waiting),
+             doctor_call_on(job, oldest, oldest->inside), job->lives ? ", for " : "",
+             job->lives ? doctor_time((double)w->longest) : "", how, doctor_where(job, &job->ranks[i], job->lives));
+}
+
+/* Where one has ended of itself, those that were killed were so on its account, some before they came to wait. */
+static void find_culprits(const struct doctor_job *job, const struct waits *w, struct doctor_set *culprits)
+{
+    bool ended = false;
+
+    for (int i = 0; i < job->size; i++) {
+        culprits->has[i] = w->awaited.has[i] && !w->waiting.has[i];
+        ended |= culprits->has[i] && job->ranks[i].life == DOCTOR_ENDED;
+    }
+    for (int i = 0; i < job->size && ended; i++)
+        culprits->has[i] &= job->ranks[i].life != DOCTOR_IS_GONE;
+}
+
+static void tell_culprits(struct doctor_job *job, const struct waits *w)
+{
+    struct doctor_set culprits = doctor_set_make(job->size), told = doctor_set_make(job->size), same;
+
+    if (culprits.has)
+        find_culprits(job, w, &culprits);
+    for (int i = 0; i < job->size && culprits.has && told.has; i++)
+        if (culprits.has[i] && !told.has[i]) {
+            same = doctor_set_make(job->size);
+            if (same.has) {
+                gather(job, &culprits, i, &told, &same);
+                tell(job, w, &same, i);
+            }
+            free(same.has);
+        }
+    free(culprits.has);
+    free(told.has);
+}
+
+/* ---- a circle ---- */
+
+/* The fewest that are in one and the same call. */
+static void find_fewest(struct doctor_job *job, const struct doctor_set *waiting, struct doctor_set *fewest)
+{
+    int least = job->size + 1;
+
+    for (int i = 0; i < job->size; i++) {
+        const struct tt_record_line *l = job->ranks[i].inside;
+        int n = 0;
+
+        for (int k = 0; k < job->size && waiting->has[i]; k++)
+            n += waiting->has[k] && doctor_comm_of(job, &job->ranks[k], job->ranks[k].inside->comm) ==
+                                        doctor_comm_of(job, &job->ranks[i], l->comm);
+        if (!n || n >= least)
+            continue;
+        least = n;
+        for (int k = 0; k < job->size; k++)
+            fewest->has[k] = waiting->has[k] && doctor_comm_of(job, &job->ranks[k], job->ranks[k].inside->comm) ==
+                                                    doctor_comm_of(job, &job->ranks[i], l->comm);
+    }
+}
+
+static void tell_circle(struct doctor_job *job, const struct waits *w)
+{
+    struct doctor_finding *f = doctor_find(job, DOCTOR_FAULT, "order", NULL, "");
+    struct doctor_set others = doctor_set_make(job->size);
+    int one = -1, other = -1;
+
+    if (!f || !others.has)
+        return;
+    find_fewest(job, &w->waiting, &f->blame);
+    for (int i = job->size - 1; i >= 0; i--) {
+        others.has[i] = w->waiting.has[i] && !f->blame.has[i];
+        one = f->blame.has[i] ? i : one;
+        other = others.has[i] ? i : other;
+    }
+    if (one >= 0 && other >= 0) {
+        snprintf(f->call, sizeof f->call, "%s", record_name(job->ranks[one].r, job->ranks[one].inside->collective));
+        snprintf(
+            f->text, sizeof f->text,
+            "%s made calls on two communicators in another order than others: it waits in %s, while %s wait%s in %s",
+            doctor_ranks(&f->blame), doctor_call_on(job, &job->ranks[one], job->ranks[one].inside),
+            doctor_ranks(&others), doctor_set_count(&others) == 1 ? "s" : "",
+            doctor_call_on(job, &job->ranks[other], job->ranks[other].inside));
+    }
+    free(others.has);
+}
+
+/* ---- all are in it ---- */
+
+/* A rank that is gone in the midst of a call, while others are still in it; or a call that does not end. */
+static void find_stuck(struct doctor_job *job)
+{
+    struct doctor_set gone = doctor_set_make(job->size);
+    const char *what;
+    int one = -1;
+
+    for (int i = 0; i < job->size && gone.has && !all_are_gone(job); i++)
+        if (job->ranks[i].r && (job->ranks[i].life == DOCTOR_IS_GONE || job->ranks[i].life == DOCTOR_STOPPED) &&
+            job->ranks[i].r->head.phase == TT_RUNNING) {
+            gone.has[i] = 1;
+            one = i;
+        }
+    if (one >= 0) {
+        const char *how = fate(job, &job->ranks[one], &what);
+        struct doctor_finding *f = doctor_find(job, DOCTOR_FAULT, what, &gone, "");
+
+        if (f)
+            snprintf(f->text, sizeof f->text, "%s: %s%s", doctor_ranks(&gone), how,
+                     doctor_where(job, &job->ranks[one], false));
+    }
+    free(gone.has);
+}
+
+static void find_endless(struct doctor_job *job)
+{
+    struct doctor_finding *f;
+    int oldest = -1;
+
+    for (int i = 0; i < job->size; i++)
+        if (job->ranks[i].inside && (oldest < 0 || job->ranks[i].inside->entered < job->ranks[oldest].inside->entered))
+            oldest = i;
+    if (oldest < 0 || (job->lives && job->now - (int64_t)job->ranks[oldest].inside->entered < PATIENCE))
+        return;
+    f = doctor_find(job, DOCTOR_REMARK, "inside", NULL,
+                    record_name(job->ranks[oldest].r, job->ranks[oldest].inside->collective));
+    if (f)
+        snprintf(
+            f->text, sizeof f->text,
+            "nobody is behind: all that take part are in %s%s%s, which does not end: its data are still under way, "
+            "or the MPI below, or the network, has lost some",
+            doctor_call_on(job, &job->ranks[oldest], job->ranks[oldest].inside), job->lives ? ", since " : "",
+            job->lives ? doctor_time((double)(job->now - (int64_t)job->ranks[oldest].inside->entered)) : "");
+}
+
+/* In a job that lives some wait for a while for others that come; for those that are not there, or do not run, forever.
+ */
+static bool is_serious(const struct doctor_job *job, const struct waits *w)
+{
+    bool away = !job->lives || w->longest >= PATIENCE;
+
+    for (int i = 0; i < job->size; i++)
+        away |= w->awaited.has[i] && !w->waiting.has[i] && job->ranks[i].life > DOCTOR_LIVES;
+    return away && w->oldest >= 0;
+}
+
+void doctor_blame(struct doctor_job *job)
+{
+    const int before = job->nfindings;
+    struct waits w;
+
+    find_errors(job);
+    find_waits(job, &w);
+    if (is_serious(job, &w)) {
+        tell_culprits(job, &w);
+        if (job->nfindings == before)
+            tell_circle(job, &w);
+    }
+    end_waits(&w);
+    if (job->nfindings == before)
+        find_stuck(job);
+    if (job->nfindings == before && before == 0)
+        find_endless(job);
+}
