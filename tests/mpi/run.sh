@@ -13,7 +13,7 @@ BUILD=$(cd "$BUILD" && pwd)
 : "${SIM:=$BUILD/tests/simcuda/.libs}"
 LIBRARY=$BUILD/.libs/libtutti.so
 PROGRAMS=$BUILD/tests/mpi
-PATIENCE=$((240 + ${TUTTI_TEST_CYCLES:-0} / 50))
+PATIENCE=$((240 + ${TUTTI_TEST_CYCLES:-0} / 8))
 
 # Open MPI refuses root and more ranks than cores unless told
 oversubscribe=
