@@ -30,14 +30,11 @@ static const struct known {
     double factor;
     int cases;
 } known[] = {
-    {"allreduce_bidirectional_ring", 1.24, 3},
     {"allreduce_doubling", 1.19, 3},
-    {"allreduce_ring", 1.19, 1},
     {"reduce_halving", 1.25, 2},
-    {"bcast_scatter_allgather", 1.24, 2},
+    {"bcast_scatter_allgather", 1.24, 1},
     {"allgather_doubling", 1.32, 3},
     {"allgatherv_doubling", 1.32, 3},
-    {"gather_binomial", 1.18, 2},
     {"scatter_binomial", 1.21, 3},
     /* of two levels: those that reduce, where ports are as busy as who adds up, and lanes get out of step */
     {"bcast_two_level", 1.17, 1},
