@@ -38,7 +38,6 @@ static const struct known {
     {"scatter_binomial", 1.21, 3},
     /* of two levels: those that reduce, where ports are as busy as who adds up, and lanes get out of step */
     {"bcast_two_level", 1.17, 1},
-    {"reduce_two_level", 1.21, 7},
     {"reduce_scatter_two_level", 1.24, 4},
     {"allreduce_two_level", 1.25, 5},
     {NULL, 1, 0},
