@@ -175,7 +175,7 @@ struct tt_sent {
     bool blocks, first;
 };
 
-/* Ranks meet, and add. Who has to wait waits. */
+/* Ranks meet, and add: then the others' links are busy again before who comes late is there. Who has to wait waits. */
 void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_meetings *step, struct tt_sent sent,
                   bool add);
 
