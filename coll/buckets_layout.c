@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "coll/buckets.h"
-#include "coll/exec.h"
+#include "coll/pause.h"
 
 /* The fourth lane's: plans have that many rarely. */
 enum { QUEUE = (TT_MAX_LANES - 1) * TT_NFLOWS + TT_WITHIN };
