@@ -51,3 +51,8 @@ void tt_progress_thread_stop(void)
     pthread_join(thread, NULL);
     runs = false;
 }
+
+bool tt_progress_thread_runs(void)
+{
+    return runs;
+}

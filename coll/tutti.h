@@ -110,6 +110,41 @@ int tutti_buckets_overlap(const struct tutti_buckets *buckets, struct tutti_over
 /* Frees them, and sets *buckets to NULL. Collective. An error, and nothing is freed, in the midst of a step. */
 int tutti_buckets_free(struct tutti_buckets **buckets);
 
+/* ---- collectives in the order of a CUDA stream ----
+ * As the MPI_ functions of these names, and they return at once; stream is a cudaStream_t or CUstream of the current
+ * context. The collective begins when the stream has come to it, and the stream goes on when it is over on this rank: kernels
+ * before it may write its send buffer, kernels behind it may read its results. Buffers, datatypes, ops and communicator must
+ * stay until then; arrays of counts, displacements and types are copied. Each rank enqueues the calls on a communicator in the
+ * same order. They need TUTTI_PROGRESS=thread at MPI_Init, which moves them on. The program may not make the stream wait, by a
+ * host function of its own (cudaLaunchHostFunc) in another stream, for what comes behind a collective: CUDA runs one host
+ * function after the other.
+ *
+ * MPI_SUCCESS; or an error, through the communicator's error handler, and nothing is enqueued: no progress thread, no
+ * CUDA in this process, or a stream that is being captured into a graph. What goes wrong later is told to the error handler, by the
+ * progress thread, and is what the next of these calls returns. */
+int tutti_allreduce_enqueue(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, void *stream);
+int tutti_reduce_enqueue(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, void *stream);
+int tutti_bcast_enqueue(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, void *stream);
+int tutti_allgather_enqueue(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, void *stream);
+int tutti_reduce_scatter_enqueue(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, void *stream);
+int tutti_reduce_scatter_block_enqueue(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, void *stream);
+int tutti_alltoall_enqueue(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, void *stream);
+int tutti_gather_enqueue(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, void *stream);
+int tutti_scatter_enqueue(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, void *stream);
+int tutti_scan_enqueue(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, void *stream);
+int tutti_exscan_enqueue(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, void *stream);
+int tutti_allgatherv_enqueue(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, void *stream);
+int tutti_gatherv_enqueue(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, void *stream);
+int tutti_scatterv_enqueue(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, void *stream);
+int tutti_alltoallv_enqueue(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, void *stream);
+int tutti_alltoallw_enqueue(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, void *stream);
+int tutti_neighbor_allgather_enqueue(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, void *stream);
+int tutti_neighbor_allgatherv_enqueue(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, void *stream);
+int tutti_neighbor_alltoall_enqueue(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, void *stream);
+int tutti_neighbor_alltoallv_enqueue(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, void *stream);
+int tutti_neighbor_alltoallw_enqueue(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, void *stream);
+int tutti_barrier_enqueue(MPI_Comm comm, void *stream);
+
 /* "0.1.0" */
 const char *tutti_version(void);
 

@@ -256,6 +256,13 @@ run_nccl_life()
     life 4 shared-gpu
     unset TUTTI_SIM_NCCL_VERSION NCCL_MULTI_RANK_GPU_ENABLE
 }
+run_enqueue()
+{
+    passes 2 "" enqueue refused
+    export TUTTI_PROGRESS=thread
+    passes 3 "" enqueue
+    unset TUTTI_PROGRESS
+}
 run_buckets()
 {
     passes 3 "" buckets
@@ -818,7 +825,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings tune topology node nocuda ends fortran errors check report faults costs decisions nccl nccl_life reproducible buckets user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings tune topology node nocuda ends fortran errors check report faults costs decisions nccl nccl_life reproducible buckets enqueue user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours bench collectives}; do
     "run_$name"
 done
