@@ -35,6 +35,8 @@ void tt_progress_thread_start(void)
 {
     int error;
 
+    if (runs)
+        return;
     atomic_store(&stops, false);
     error = pthread_create(&thread, NULL, work, NULL);
     runs = error == 0;

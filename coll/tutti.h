@@ -37,6 +37,11 @@ const char *tutti_algorithm(const char *collective, int i);
  * NULL if there has been none, or it is forgotten since. Good until this thread asks again. */
 const char *tutti_choice(MPI_Comm comm, const char *collective);
 
+/* 1: from now on a thread moves nonblocking calls on, as with TUTTI_PROGRESS=thread; 0: no longer. For programs that have
+ * asked MPI for MPI_THREAD_MULTIPLE. Local. Returns MPI_SUCCESS; or an error, through the handler of MPI_COMM_SELF, if MPI has
+ * no such threads, or there is no thread to be had. */
+int tutti_progress(int thread);
+
 /* Does now what the first calls on comm would do: finds out where its ranks are, and makes its NCCL communicator, if all
  * ranks can; then NCCL is no longer left out because ranks had no GPU when they were first located. Collective over comm,
  * and can take seconds; best called once the GPUs are chosen (cudaSetDevice). Returns MPI_SUCCESS also where there is no

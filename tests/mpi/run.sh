@@ -731,6 +731,9 @@ run_bench()
     good 2 allreduce allgather alltoall --in-place -m managed -e 4K -f 512
     good 2 allreduce bcast --nonblocking -m host -e 4K -f 512
     says "overlap"
+    good 2 allreduce --overlap -m host -e 4K -f 512
+    says " thread  [a-z]"
+    says "as many threads on [0-9]* cores"
     good 2 allreduce --skew 50us@1 -t half -e 16 -m host --algorithms chosen,native,ring
     says "skew of 50 us of rank 1"
     bench_persistent
