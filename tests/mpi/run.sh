@@ -13,7 +13,7 @@ BUILD=$(cd "$BUILD" && pwd)
 : "${SIM:=$BUILD/tests/simcuda/.libs}"
 LIBRARY=$BUILD/.libs/libtutti.so
 PROGRAMS=$BUILD/tests/mpi
-PATIENCE=$((240 + ${TUTTI_TEST_CYCLES:-0} / 50))
+PATIENCE=$((240 + ${TUTTI_TEST_CYCLES:-0} / 8))
 
 # Open MPI refuses root and more ranks than cores unless told
 oversubscribe=
@@ -118,6 +118,53 @@ run_check()
     passes 4 "" check
     unset TUTTI_CHECK
 }
+# reported CONDITION: of the last report; g("compute_s") is the first number of that name in it
+reported()
+{
+    sed 's/[][{}":,]/ /g' "$output.json" | awk 'function g(key) { return value[key] + 0 }
+        { for (i = 1; i < NF; i++) if (!($i in value) && $(i + 1) ~ /^[0-9]/) value[$i] = $(i + 1) }
+        END { exit !('"$1"') }' || { cat "$output.json"; fail "report: expected $1"; }
+}
+# a stand-in of a profiler, where there are NVTX's headers: every collective is a range that has its name, and ends
+run_nvtx_ranges()
+{
+    [ -e "$PROGRAMS/nvtx_injection.so" ] || return 0
+    export NVTX_INJECTION64_PATH="$PROGRAMS/nvtx_injection.so" TUTTI_ALLREDUCE="doubling:0-64;ring:64-"
+    passes 4 "" report many
+    says '^nvtx Tutti: 150 x MPI_Allreduce doubling 4 B$'
+    says '^nvtx Tutti: 150 x MPI_Allreduce ring 3.9 KiB$'
+    says '^nvtx Tutti: 310 ranges, 0 not ended$'
+    passes 4 "" report overlapped
+    says '^nvtx Tutti: 20 x MPI_Allreduce doubling 4 B$'
+    says '^nvtx Tutti: 20 ranges, 0 not ended$'
+    unset NVTX_INJECTION64_PATH TUTTI_ALLREDUCE
+}
+run_report()
+{
+    export TUTTI_REPORT="$output.json"
+    for what in late late_root many overlapped turns; do
+        passes 4 "" report $what
+        reported 'g("ranks") == 4 && g("seconds") > 0.1'
+        reported 'g("compute_s") + g("exposed_s") + g("imbalance_s") + g("bubble_s") + g("setup_s") < 1.02 * g("seconds")'
+        reported 'g("compute_s") + g("exposed_s") + g("imbalance_s") + g("bubble_s") + g("setup_s") > 0.98 * g("seconds")'
+        # what was slept: 20 times 20 ms, or somebody else's part of it
+        case $what in
+        late*) reported 'g("calls_per_rank") == 20 && g("imbalance_s") > 0.02 && g("bubble_s") == 0' ;;
+        many) reported 'g("calls_per_rank") == 310 && g("calls") == 150' ;;
+        overlapped) reported 'g("calls_per_rank") == 20 && g("overlapped_s") > 0.1' ;;
+        turns) reported 'g("calls_per_rank") == 0 && g("bubble_s") > 0.02 && g("imbalance_s") == 0' ;;
+        esac
+    done
+    rm -f "$output.json"
+    unset TUTTI_REPORT
+    run_nvtx_ranges
+    export TUTTI_REPORT=/nowhere/report.json TUTTI_CHECK=1
+    passes 3 "" report many
+    says 'TUTTI_REPORT=/nowhere/report.json cannot be written; the report is here'
+    says '^allreduce  *1K-16K  *150 '
+    says 'Arrivals were not compared, since TUTTI_CHECK=1'
+    unset TUTTI_REPORT TUTTI_CHECK
+}
 run_threads() { passes 3 "" threads; }
 run_flavours()
 {
@@ -143,9 +190,9 @@ run_faults()
     passes 3 "" faults sticky
     passes 3 "" faults lost
 }
+# what passes between nodes: within one, nothing of it is staged (tests/mpi/ipc.c has what that costs)
 run_costs()
 {
-    # messages by the MPI below: ipc has the costs of those within a node
     export TUTTI_NODE=off
     passes 3 "" costs staged
     passes 4 "" costs staged
@@ -257,6 +304,50 @@ run_worlds()
 {
     passes 3 "" worlds cycles
     passes 2 "" worlds spawn
+}
+# shares WORDS RANKS GROUPS WAY: with what the words forbid (node_shim.c), so many groups share memory, made in that way
+shares()
+{
+    export TUTTI_TEST_NODE="$1" TUTTI_LOG=info
+    passes "$2" node_shim.so node "$3" "$4"
+    if [ "$3" -ne 1 ] && [ "$(grep -c 'such ranks pass messages by MPI' "$output")" -ne 1 ]; then
+        fail "node $*: expected to be told once what is in the way"
+    fi
+    unset TUTTI_TEST_NODE TUTTI_LOG
+}
+run_node()
+{
+    shares none 3 1 memfd:tutti
+    shares memfd 2 1 /dev/shm/tutti-
+    shares proc 2 1 /dev/shm/tutti-
+    shares memfd,small 2 1 /dev/shm/tutti-
+    shares memfd,shm 2 0 none
+    shares memfd,small 4 0 none
+    shares other 4 2 memfd:tutti
+    export TUTTI_NODE=off
+    passes 2 "" node 0 none
+    passes 2 "" errors
+    passes 3 "" requests rules
+    unset TUTTI_NODE
+    for wait in spin yield; do
+        export TUTTI_WAIT=$wait
+        passes 2 "" node 1 memfd:tutti
+        unset TUTTI_WAIT
+    done
+    launch 3 "" node kill
+    [ $status -ne 0 ] || fail "a rank that was killed: expected the others to be ended"
+    # where the launcher lets the others be, they find out themselves
+    if [ -z "$oversubscribe" ]; then
+        oversubscribe=-disable-auto-cleanup
+        launch 3 "" node kill
+        oversubscribe=
+        for rank in 0 1; do
+            says "rank $rank got an error in time"
+        done
+    fi
+    for left in /dev/shm/tutti-*; do
+        [ ! -e "$left" ] || fail "$left was left behind"
+    done
 }
 run_doctor() { . "$(dirname "$0")/doctor.sh"; }
 run_nocuda()
@@ -720,7 +811,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings tune topology nocuda ends fortran errors check faults costs decisions nccl nccl_life reproducible user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings tune topology node nocuda ends fortran errors check report faults costs decisions nccl nccl_life reproducible user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours bench collectives}; do
     "run_$name"
 done
