@@ -7,8 +7,8 @@
  * So a message needs no question and no answer, and nobody's sending waits for anything but the other's polling of this
  * channel, which he does as long as he waits for anything from here.
  *
- * Bytes on a GPU are offered first, for the other to fetch (node_offer.c). If he cannot, they are copied to the ring, or
- * from it, by their place, and records are published, or passed, in order as copies end. */
+ * Bytes on a GPU are offered first, for the other to fetch (node_offer.c). If he cannot, they are copied to the ring,
+ * or from it, by their place, and records are published, or passed, in order as copies end. */
 #ifndef TT_NODE_CHANNEL_H
 #define TT_NODE_CHANNEL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Channels whose flights are on GPUs: both ends in one process, over the simulated device. Whatever memory the two have,
- * and whoever comes first, the bytes arrive; between GPUs none of them passes through the host; and what fails spoils
- * its own message and no other. */
+/* Channels whose flights are on GPUs: both ends in one process, over the simulated device. Whatever memory the two
+ * have, and whoever comes first, the bytes arrive; between GPUs none of them passes through the host; and what fails
+ * spoils its own message and no other. */
 #include <check.h>
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -179,7 +179,8 @@ static void try(enum kind from, enum kind to, size_t bytes, bool late)
     }
     finish(f, 4);
     ck_assert_uint_eq(f[2].arrived, bytes);
-    ck_assert_msg(holds(b, bytes, 3), "%zu bytes from kind %d to kind %d, %s", bytes, from, to, late ? "late" : "awaited");
+    ck_assert_msg(holds(b, bytes, 3), "%zu bytes from kind %d to kind %d, %s", bytes, from, to,
+                  late ? "late" : "awaited");
     ck_assert(!f[0].failed && !f[2].failed);
     ck_assert_int_eq(first, 5);
     ck_assert_uint_eq(ends[0].expected | ends[1].expected, 0);
@@ -327,7 +328,7 @@ START_TEST(lengths_may_differ)
         for (int to = 0; to < NKINDS; to++) {
             char *a = take((enum kind)from, 6000), *b = take((enum kind)to, 6000);
             struct tt_flight f[] = {flight((enum kind)from, false, 1, a, 6000), flight((enum kind)to, true, 1, b, 4000),
-                                    flight((enum kind)from, false, 1, a, 100), flight((enum kind)to, true, 1, b, 4000),
+                                    flight((enum kind)from, false, 1, a, 100),  flight((enum kind)to, true, 1, b, 4000),
                                     flight((enum kind)from, false, 1, a, 6000), flight(HOST, true, 1, NULL, 0)};
 
             fill(a, 6000, 1);
