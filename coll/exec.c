@@ -150,6 +150,17 @@ static void receive_in_vain(struct tt_req *req, int lane, struct tt_flight *f)
     f->bytes = f->bytes < room ? f->bytes : room;
 }
 
+/* What a receive that reduces may have done to what it brings on its way, if it is all the host's. */
+static void fold_on_the_way(const struct tt_req *req, const struct tt_step *s, struct tt_flight *f)
+{
+    if (f->place || on_device(req, s->dst) || on_device(req, s->lands ? s->a : s->b) || req->with.apply)
+        return;
+    f->fold = (struct tt_fold){.cell = req->with.cell,
+                               .dst = address(req, s->dst),
+                               .other = address(req, s->lands ? s->a : s->b),
+                               .left = !s->lands};
+}
+
 /* Where a message that is meant to be comes from or goes to. */
 static void at_home(const struct tt_req *req, int lane, const struct tt_step *s, struct tt_flight *f)
 {
@@ -159,6 +170,8 @@ static void at_home(const struct tt_req *req, int lane, const struct tt_step *s,
     f->place = on_device(req, loc) ? req->with.home : NULL;
     f->queue = lane * TT_NFLOWS;
     f->lends = s->lends || s->verb == TT_RECV_REDUCE;
+    if (f->channel && s->verb == TT_RECV_REDUCE)
+        fold_on_the_way(req, s, f);
 }
 
 static struct tt_flight flight_of(struct tt_req *req, int lane, const struct tt_step *s)
@@ -216,7 +229,7 @@ static void take(struct tt_req *req, int lane, struct tt_flight *f)
              "different count",
              f->peer, f->arrived, f->bytes);
     }
-    if (!req->failed && s->verb == TT_RECV_REDUCE)
+    if (!req->failed && s->verb == TT_RECV_REDUCE && !f->folded)
         post_local(req, lane, s);
 }
 

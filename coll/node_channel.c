@@ -7,6 +7,7 @@
 
 #include "coll/node_gpu.h"
 #include "coll/node_offer.h"
+#include "cuda/cells.h"
 
 enum { LEAST_CHUNK = 8 << 10, MOST_CHUNK = 128 << 10, CHUNKS = 4 };
 
@@ -218,6 +219,19 @@ static void let_go(struct tt_channel *c, struct tt_piece piece)
     tt_ring_hold(&c->in);
 }
 
+/* Bytes come cut at multiples of a line, so of elements. */
+static void keep(struct tt_flight *f, const char *bytes, size_t n)
+{
+    const struct tt_fold *fold = &f->fold;
+    const void *const sources[] = {fold->left ? bytes : fold->other + f->moved, fold->left ? fold->other + f->moved : bytes};
+
+    f->folded = fold->cell && TT_LINE % fold->cell->size == 0;
+    if (f->folded)
+        fold->cell->host(fold->dst + f->moved, sources, 2, n / fold->cell->size);
+    else
+        memcpy((char *)f->buf + f->moved, bytes, n);
+}
+
 /* n bytes more of a message have come for f. What is longer than was expected is not kept. A copy to a GPU is what is
  * returned. */
 static struct tt_piece land(struct tt_flight *f, const char *bytes, size_t n)
@@ -226,9 +240,9 @@ static struct tt_piece land(struct tt_flight *f, const char *bytes, size_t n)
     struct tt_piece piece = {.flight = NULL};
     char *to = (char *)f->buf + f->moved;
 
-    f->moved += n;
     if (kept > 0 && !f->place)
-        memcpy(to, bytes, kept);
+        keep(f, bytes, kept);
+    f->moved += n;
     if (kept == 0 || !f->place || f->failed)
         return piece;
     f->failed = tt_gpu_copy(f, TT_UP, to, bytes, kept, &piece.mark);

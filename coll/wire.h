@@ -12,6 +12,7 @@
 
 struct tt_channel; /* node.h: to a rank of this node */
 struct tt_place;   /* cuda/dev.h */
+struct tt_cell;    /* cuda/cells.h */
 struct tt_name;
 
 enum tt_distance { TT_NEAR, TT_FAR, TT_DISTANCES };
@@ -27,6 +28,15 @@ struct tt_routes {
     uint64_t context;             /* tells the communicator from others, to whoever is near */
 };
 
+/* What is to become of bytes that arrive, all on the host: dst = other op what arrives; or, if it is what stands to the
+ * left, the other way round. dst may be other. */
+struct tt_fold {
+    const struct tt_cell *cell; /* NULL: nothing */
+    char *dst;
+    const char *other;
+    bool left;
+};
+
 /* A message under way, or over. */
 struct tt_flight {
     /* set by who posts it */
@@ -38,9 +48,11 @@ struct tt_flight {
     struct tt_place *place;     /* who copies from or to buf; NULL: it is the host's */
     int queue;                  /* and the first of its queues for that, one for each enum tt_flow */
     bool lends;                 /* a receive's bytes may stay where they are until it is released */
+    struct tt_fold fold;        /* what a wire that has the bytes in its hands may do instead of putting them into buf */
     int step;                   /* of the plan, for who posted it */
     /* set by the wire */
     bool over;
+    bool folded;    /* it did that */
     bool failed;    /* not all bytes could be copied: tt_fault() says why */
     size_t arrived; /* what a receive that is over has brought */
     const void *at; /* lent, elsewhere than in buf; NULL: it is there */

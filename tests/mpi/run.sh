@@ -143,9 +143,9 @@ run_faults()
     passes 3 "" faults sticky
     passes 3 "" faults lost
 }
+# what passes between nodes: within one, nothing of it is staged (tests/mpi/ipc.c has what that costs)
 run_costs()
 {
-    # messages by the MPI below: ipc has the costs of those within a node
     export TUTTI_NODE=off
     passes 3 "" costs staged
     passes 4 "" costs staged
@@ -257,6 +257,50 @@ run_worlds()
 {
     passes 3 "" worlds cycles
     passes 2 "" worlds spawn
+}
+# shares WORDS RANKS GROUPS WAY: with what the words forbid (node_shim.c), so many groups share memory, made in that way
+shares()
+{
+    export TUTTI_TEST_NODE="$1" TUTTI_LOG=info
+    passes "$2" node_shim.so node "$3" "$4"
+    if [ "$3" -ne 1 ] && [ "$(grep -c 'such ranks pass messages by MPI' "$output")" -ne 1 ]; then
+        fail "node $*: expected to be told once what is in the way"
+    fi
+    unset TUTTI_TEST_NODE TUTTI_LOG
+}
+run_node()
+{
+    shares none 3 1 memfd:tutti
+    shares memfd 2 1 /dev/shm/tutti-
+    shares proc 2 1 /dev/shm/tutti-
+    shares memfd,small 2 1 /dev/shm/tutti-
+    shares memfd,shm 2 0 none
+    shares memfd,small 4 0 none
+    shares other 4 2 memfd:tutti
+    export TUTTI_NODE=off
+    passes 2 "" node 0 none
+    passes 2 "" errors
+    passes 3 "" requests rules
+    unset TUTTI_NODE
+    for wait in spin yield; do
+        export TUTTI_WAIT=$wait
+        passes 2 "" node 1 memfd:tutti
+        unset TUTTI_WAIT
+    done
+    launch 3 "" node kill
+    [ $status -ne 0 ] || fail "a rank that was killed: expected the others to be ended"
+    # where the launcher lets the others be, they find out themselves
+    if [ -z "$oversubscribe" ]; then
+        oversubscribe=-disable-auto-cleanup
+        launch 3 "" node kill
+        oversubscribe=
+        for rank in 0 1; do
+            says "rank $rank got an error in time"
+        done
+    fi
+    for left in /dev/shm/tutti-*; do
+        [ ! -e "$left" ] || fail "$left was left behind"
+    done
 }
 run_doctor() { . "$(dirname "$0")/doctor.sh"; }
 run_nocuda()
@@ -720,7 +764,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings tune topology nocuda ends fortran errors check faults costs decisions nccl nccl_life reproducible user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings tune topology node nocuda ends fortran errors check faults costs decisions nccl nccl_life reproducible user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours bench collectives}; do
     "run_$name"
 done
