@@ -220,6 +220,7 @@ static void take(struct tt_req *req, int lane, struct tt_flight *f)
     const struct tt_step *s = &req->plan->steps[f->step];
 
     f->taken = true;
+    req->moved = true;
     req->lanes[lane].arriving--;
     req->lanes[lane].lent += f->at != NULL;
     if (!req->failed && f->arrived != f->bytes) {
