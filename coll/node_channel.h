@@ -43,7 +43,9 @@ struct tt_channel {
     struct tt_piece *leaving, *landing; /* a piece for each record of out, and of in */
     struct tt_flights offered;          /* sends that the other may fetch */
     struct tt_flights fetching;         /* receives that do, until the other has been told, */
-    struct tt_flights wanting;          /* or that cannot, until the bytes begin to come */
+    struct tt_flights wanting;          /* or that cannot, until the bytes begin to come; */
+    struct tt_flights confirming;       /* that have, until the other says that it stood there; and sends of which that is
+                                           to be said are among those that fetch */
     uint32_t offers;                    /* so far */
     unsigned declined, spared;          /* of them, in a row; and sends since then that might have been offers */
 };

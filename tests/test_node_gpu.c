@@ -263,6 +263,37 @@ START_TEST(what_is_lent_stays_with_its_sender)
 }
 END_TEST
 
+/* The sender's context goes when its bytes have been read, or are to be: whoever read them cannot know which. */
+START_TEST(what_did_not_stand_is_spoilt)
+{
+    CUcontext first, second;
+    CUdeviceptr there;
+    struct tt_mem mem;
+
+    begin(PIPE);
+    char *a = take(DEVICE, 1000);
+    OK(cu.cuCtxGetCurrent(&first));
+    OK(cu.cuDevicePrimaryCtxRetain(&second, 1));
+    OK(cu.cuCtxSetCurrent(second));
+    OK(cu.cuMemAlloc(&there, 1000));
+    ck_assert_int_eq(tt_mem_where((void *)(uintptr_t)there, &mem), 0);
+    struct tt_flight f[] = {flight(DEVICE, false, 1, a, 1000), flight(DEVICE, true, 1, (char *)(uintptr_t)there, 1000)};
+    f[1].place = tt_place_of(&mem);
+    f[1].lends = _i == 1;
+    tt_channel_post(&ends[0], &f[0]);
+    tt_channel_post(&ends[1], &f[1]);
+    if (_i < 2)
+        while (!(_i ? f[1].over : ends[1].confirming.first != NULL))
+            tt_channel_poll(&ends[1]);
+    OK(cu.cuDevicePrimaryCtxReset(0));
+    if (_i == 1)
+        tt_channel_release(&ends[1], &f[1]);
+    finish(f, 2);
+    ck_assert(f[1].spoilt || f[1].failed);
+    ck_assert_uint_eq(ends[0].expected | ends[1].expected, 0);
+}
+END_TEST
+
 /* To a peer whose memory is the host's, or who cannot open ours; until one day it can. */
 START_TEST(offers_end_where_nobody_takes_them)
 {
@@ -400,6 +431,7 @@ int main(void)
     tcase_add_test(tcase, between_gpus_nothing_passes_through_the_host);
     tcase_add_test(tcase, without_names_bytes_pass_through_pinned_memory);
     tcase_add_test(tcase, what_is_lent_stays_with_its_sender);
+    tcase_add_loop_test(tcase, what_did_not_stand_is_spoilt, 0, 3);
     tcase_add_test(tcase, offers_end_where_nobody_takes_them);
     tcase_add_test(tcase, equal_tags_arrive_in_order);
     tcase_add_test(tcase, lengths_may_differ);
