@@ -16,10 +16,11 @@
 
 #include "coll/clock.h"
 #include "coll/config.h"
+#include "coll/pause.h"
 #include "coll/report_sums.h"
 #include "coll/request.h"
-#include "coll/watch.h"
 #include "coll/topology.h"
+#include "coll/watch.h"
 #include "selector/model.h"
 
 enum { STRETCH = 256, BOUNDS = 64, PATIENCE_S = 10 };
