@@ -16,7 +16,9 @@
 #include "coll/explain.h"
 #include "coll/hints.h"
 #include "coll/hook.h"
+#include "coll/report.h"
 #include "coll/vote.h"
+#include "coll/watch.h"
 
 static enum tt_begun refuse(struct tt_task *task, int *error, int class, const char *why)
 {
@@ -40,14 +42,16 @@ static struct tt_plan *instead(struct tt_plan *plan, struct tt_plan *rewritten)
 }
 
 /* An op that has no cell takes two operands. */
-static struct tt_plan *finish_plan(const struct tt_choice *choice, const struct tt_key *key, int rank)
+static struct tt_plan *finish_plan(const struct tt_choice *choice, const struct tt_key *key, const struct tt_comm *comm)
 {
     const int64_t chunk = tt_config.chunk / (int64_t)key->shape.unit;
     struct tt_shape shape = key->shape;
     struct tt_plan *plan;
 
     shape.segment = choice->segment ? choice->segment : shape.segment;
-    plan = tt_plan_build(choice->alg, &shape, rank);
+    plan = tt_plan_build(choice->alg, &shape, comm->rank);
+    if (plan)
+        plan->near = comm->routes.near;
     if (plan && tt_coll_traits(key->coll) & TT_REDUCES)
         plan = instead(plan, tt_pass_fuse(plan, key->cell ? TT_MAX_SOURCES : 2));
     if (plan)
@@ -104,7 +108,7 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct ask *
     if (!choice.alg)
         return NULL;
     if (choice.alg->delegate == TT_OWN) {
-        plan = finish_plan(&choice, key, job->comm->rank);
+        plan = finish_plan(&choice, key, job->comm);
         *why = errno == ENOMEM ? "out of host memory" : "the algorithm could not be built: a fault of Tutti's";
         if (!plan)
             return NULL;
@@ -270,13 +274,24 @@ static int settle(const struct tt_side *side)
     return error;
 }
 
+/* The first time that memory of a GPU is met, this starts what works there. */
+static int look_at_sides(struct tt_job *job)
+{
+    const uint64_t begun = tt_listening && tt_driver_present() ? tt_setup_begin() : 0;
+    const int error = tt_job_look(job);
+
+    if (begun)
+        tt_setup_end(begun);
+    return error;
+}
+
 /* Looks where the buffers are. *home: where a plan would work, and *staged: what it would route through pinned memory.
  * NULL, or the reason why this rank can only go through the motions. */
 static const char *look(struct tt_job *job, struct tt_place **home, unsigned *staged)
 {
     *staged = 0;
     *home = tt_host_place();
-    if (tt_job_look(job))
+    if (look_at_sides(job))
         return tt_fault();
     *home = tt_job_home(job);
     if (!tt_job_touches_device(job))
@@ -284,7 +299,7 @@ static const char *look(struct tt_job *job, struct tt_place **home, unsigned *st
     if (tt_config.sync && (settle(&job->send) || settle(&job->recv)))
         return tt_fault();
     *staged = tt_job_on_device(job, *home);
-    if (*staged && tt_mpi_takes_device_memory())
+    if (*staged && (job->comm->routes.all_near || tt_mpi_takes_device_memory()))
         *staged = 0;
     return NULL;
 }
@@ -315,7 +330,7 @@ static bool is_at_once(const struct tt_job *job, enum tt_flavour flavour)
 /* Of a call on host memory that the MPI below is to do: may it have the call itself, instead of one of Tutti's? */
 static bool is_the_mpis(const struct tt_job *job, enum tt_flavour flavour)
 {
-    return flavour == TT_NONBLOCKING || is_at_once(job, flavour);
+    return (flavour == TT_NONBLOCKING && !tt_report_runs) || is_at_once(job, flavour);
 }
 
 /* What is checked starts when the ranks have met; a blocking call is checked before it is begun. */

@@ -14,6 +14,8 @@
 #include "coll/exec.h"
 #include "coll/meet.h"
 #include "coll/nccl_comm.h"
+#include "coll/node.h"
+#include "coll/report.h"
 #include "coll/topology.h"
 
 enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
@@ -46,6 +48,8 @@ static void comm_free(struct tt_comm *c)
     tt_net_free(c->net);
     tt_topo_free(c->topo);
     tt_hints_free(c->hints);
+    free(c->routes.channels);
+    free(c->routes.near);
     tt_checks_free(c->checks);
     free(c->turns);
     free(c);
@@ -73,6 +77,7 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
     (void)extra;
     atomic_fetch_add(&frees, 1);
     c->freed = true;
+    tt_report_freed(c);
     tt_comm_release(c);
     return MPI_SUCCESS;
 }
@@ -160,7 +165,7 @@ static uint64_t new_id(void)
     if (getentropy(&id, sizeof id))
         id = ((uint64_t)gethostid() << 32 ^ (uint64_t)getpid()) * UINT64_C(0x9e3779b97f4a7c15) +
              atomic_fetch_add(&made, 1);
-    return id >> 1 | 1;
+    return id >> 2 | 1;
 }
 
 /* What a rank can do by itself. NULL: out of memory. */
@@ -172,7 +177,7 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     if (!c)
         return NULL;
     c->wire_comm = MPI_COMM_NULL;
-    c->routes = (struct tt_routes){.comm = MPI_COMM_NULL, .wire = {[TT_FAR] = &tt_wire_p2p}};
+    c->routes = (struct tt_routes){.comm = MPI_COMM_NULL, .wire = {&tt_wire_node, &tt_wire_p2p}};
     c->slots = count_slots();
     c->turns = malloc(c->slots * sizeof *c->turns);
     atomic_init(&c->holders, 1);
@@ -263,6 +268,38 @@ static bool agree_on_id(MPI_Comm comm, struct tt_comm *c)
     return true;
 }
 
+/* NULL if there is no memory. */
+static bool *mark_near(const struct tt_comm *c, struct tt_channel **channels, bool *all_near)
+{
+    bool *near = malloc((size_t)c->size * sizeof *near);
+
+    *all_near = near;
+    for (int r = 0; near && r < c->size; r++) {
+        near[r] = channels && channels[r];
+        *all_near &= near[r] || r == c->rank;
+    }
+    return near;
+}
+
+/* All ranks have theirs, or nobody uses any. */
+static void find_channels(struct tt_comm *c)
+{
+    struct tt_channel **channels;
+    const bool found = tt_node_channels(c->wire_comm, c->size, &channels) == 0;
+    struct tt_routes *routes = &c->routes;
+
+    routes->near = found ? mark_near(c, channels, &routes->all_near) : NULL;
+    if (tt_all_have(c->wire_comm, routes->near)) {
+        routes->channels = channels;
+        routes->context = c->id;
+        return;
+    }
+    free(channels);
+    free(routes->near);
+    routes->near = NULL;
+    routes->all_near = false;
+}
+
 /* What all ranks do together, even one that has no memory for the state: c is NULL there. Then nobody makes it ready,
  * lest that rank's next call begin by making what the others have: false, on all ranks. */
 static bool make_ready(MPI_Comm comm, struct tt_comm *c)
@@ -275,6 +312,8 @@ static bool make_ready(MPI_Comm comm, struct tt_comm *c)
     c->usable = c->wire_comm != MPI_COMM_NULL;
     if (c->usable && crosses_worlds(comm, c->size))
         c->usable = tt_comm_agree(c->wire_comm) == MPI_SUCCESS;
+    else if (c->usable && tt_node_is_used())
+        find_channels(c);
     return true;
 }
 

@@ -2,7 +2,7 @@
 /* Polled like everything else: no function of the driver's that blocks, which would spin on a core that others need. */
 #include "coll/drain.h"
 
-#include "coll/exec.h"
+#include "coll/pause.h"
 
 struct drain {
     struct tt_place *place;

@@ -5,7 +5,6 @@
 #include "coll/exec.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +24,6 @@ int tt_tag_beyond(unsigned slots)
 {
     return (int)slots * TT_MAX_LANES * TAG_MESSAGES;
 }
-
-int tt_polls_before_yield = 1000;
 
 void tt_req_fail(struct tt_req *req, const char *why)
 {
@@ -81,13 +78,22 @@ static void apply_local(struct tt_req *req, const struct tt_step *s)
         fail(req, "the MPI below could not apply the op (error %d)", error);
 }
 
-/* How many operands. What a receive that reduces has brought has landed. */
-static int operands(const struct tt_req *req, const struct tt_step *s, const void **at)
+/* Where what has landed there is: there, or where its sender has it and lends it. */
+static const void *where(const struct tt_lane_state *l, const void *landing)
 {
-    at[0] = address(req, s->a);
-    at[1] = address(req, s->b);
+    for (int i = 0; l->lent && i < l->batch.n; i++)
+        if (l->batch.flights[i].at && l->batch.flights[i].buf == landing)
+            return l->batch.flights[i].at;
+    return landing;
+}
+
+/* How many operands. What a receive that reduces has brought has landed. */
+static int operands(const struct tt_req *req, int lane, const struct tt_step *s, const void **at)
+{
+    at[0] = where(&req->lanes[lane], address(req, s->a));
+    at[1] = where(&req->lanes[lane], address(req, s->b));
     for (int i = 0; i < s->more; i++)
-        at[2 + i] = address(req, req->plan->rest[s->rest + i]);
+        at[2 + i] = where(&req->lanes[lane], address(req, req->plan->rest[s->rest + i]));
     return 2 + s->more;
 }
 
@@ -97,7 +103,7 @@ static void post_local(struct tt_req *req, int lane, const struct tt_step *s)
     struct tt_place *place = place_of(req, s, &flow);
     const int queue = lane * TT_NFLOWS + (int)flow;
     const void *sources[TT_MAX_SOURCES];
-    const int k = operands(req, s, sources);
+    const int k = operands(req, lane, s, sources);
     int error;
 
     if (s->verb != TT_COPY && req->with.apply) {
@@ -144,6 +150,30 @@ static void receive_in_vain(struct tt_req *req, int lane, struct tt_flight *f)
     f->bytes = f->bytes < room ? f->bytes : room;
 }
 
+/* What a receive that reduces may have done to what it brings on its way, if it is all the host's. */
+static void fold_on_the_way(const struct tt_req *req, const struct tt_step *s, struct tt_flight *f)
+{
+    if (f->place || on_device(req, s->dst) || on_device(req, s->lands ? s->a : s->b) || req->with.apply)
+        return;
+    f->fold = (struct tt_fold){.cell = req->with.cell,
+                               .dst = address(req, s->dst),
+                               .other = address(req, s->lands ? s->a : s->b),
+                               .left = !s->lands};
+}
+
+/* Where a message that is meant to be comes from or goes to. */
+static void at_home(const struct tt_req *req, int lane, const struct tt_step *s, struct tt_flight *f)
+{
+    const struct tt_loc loc = f->incoming ? tt_step_landing(s) : s->a;
+
+    f->buf = address(req, loc);
+    f->place = on_device(req, loc) ? req->with.home : NULL;
+    f->queue = lane * TT_NFLOWS;
+    f->lends = s->lends || s->verb == TT_RECV_REDUCE;
+    if (f->channel && s->verb == TT_RECV_REDUCE)
+        fold_on_the_way(req, s, f);
+}
+
 static struct tt_flight flight_of(struct tt_req *req, int lane, const struct tt_step *s)
 {
     const struct tt_routes *routes = req->with.routes;
@@ -155,7 +185,7 @@ static struct tt_flight flight_of(struct tt_req *req, int lane, const struct tt_
                           .channel = routes->channels ? routes->channels[s->peer] : NULL};
 
     if (!req->failed)
-        f.buf = address(req, f.incoming ? tt_step_landing(s) : s->a);
+        at_home(req, lane, s, &f);
     else if (f.incoming)
         receive_in_vain(req, lane, &f);
     else
@@ -192,13 +222,15 @@ static void take(struct tt_req *req, int lane, struct tt_flight *f)
     f->taken = true;
     req->moved = true;
     req->lanes[lane].arriving--;
-    req->told |= !req->failed && f->arrived != f->bytes;
-    if (f->arrived != f->bytes)
+    req->lanes[lane].lent += f->at != NULL;
+    if (!req->failed && f->arrived != f->bytes) {
+        req->told = true;
         fail(req,
              "rank %d sent %zu bytes where %zu were due: it failed, or passed on that another did, or gave a "
              "different count",
              f->peer, f->arrived, f->bytes);
-    if (!req->failed && s->verb == TT_RECV_REDUCE)
+    }
+    if (!req->failed && s->verb == TT_RECV_REDUCE && !f->folded)
         post_local(req, lane, s);
 }
 
@@ -288,27 +320,6 @@ static bool carried_over(struct tt_req *req, struct tt_lane_state *l, const stru
     return ++l->errors > MAX_ERRORS;
 }
 
-static bool messages_over(struct tt_req *req, int lane)
-{
-    struct tt_lane_state *l = &req->lanes[lane];
-    struct tt_batch *batch = &l->batch;
-    bool over;
-
-    if (!batch->n)
-        return true;
-    for (int d = 0; d < TT_DISTANCES; d++)
-        if (batch->carried[d] && carried_over(req, l, batch->routes->wire[d]))
-            batch->carried[d] = 0;
-    over = !batch->carried[TT_NEAR] && !batch->carried[TT_FAR];
-    if (over || batch->eager)
-        take_arrivals(req, lane);
-    if (!over)
-        return false;
-    req->moved = true;
-    batch->n = l->arriving = 0;
-    return true;
-}
-
 static bool device_over(struct tt_req *req, int lane)
 {
     struct tt_lane_state *l = &req->lanes[lane];
@@ -323,6 +334,66 @@ static bool device_over(struct tt_req *req, int lane)
             l->busy &= ~(1u << flow);
     }
     return !l->busy;
+}
+
+/* What was lent to this rank has been read, if the round's reductions are over: their senders wait for that. */
+static void give_back(struct tt_req *req, int lane)
+{
+    struct tt_lane_state *l = &req->lanes[lane];
+    struct tt_batch *batch = &l->batch;
+
+    if (l->arriving || l->after || !device_over(req, lane))
+        return;
+    for (int i = 0; i < batch->n; i++) {
+        struct tt_flight *f = &batch->flights[i];
+
+        if (!f->at)
+            continue;
+        batch->routes->wire[TT_NEAR]->release(f);
+        batch->carried[TT_NEAR]++;
+        l->lent--;
+    }
+}
+
+static bool all_over(const struct tt_lane_state *l)
+{
+    return !l->batch.carried[TT_NEAR] && !l->batch.carried[TT_FAR] && !l->lent;
+}
+
+/* All messages of the round have ended. */
+static void end_batch(struct tt_req *req, struct tt_lane_state *l)
+{
+    for (int i = 0; i < l->batch.n; i++) {
+        const struct tt_flight *f = &l->batch.flights[i];
+
+        if (f->failed)
+            fail(req, "%s", tt_fault());
+        req->told |= f->spoilt && !req->failed;
+        if (f->spoilt)
+            fail(req, "rank %d lost its GPU memory while that was read", f->peer);
+    }
+    req->moved = true;
+    l->batch.n = l->arriving = 0;
+}
+
+static bool messages_over(struct tt_req *req, int lane)
+{
+    struct tt_lane_state *l = &req->lanes[lane];
+    struct tt_batch *batch = &l->batch;
+
+    if (!batch->n)
+        return true;
+    for (int d = 0; d < TT_DISTANCES; d++)
+        if (batch->carried[d] && carried_over(req, l, batch->routes->wire[d]))
+            batch->carried[d] = 0;
+    if (all_over(l) || batch->eager)
+        take_arrivals(req, lane);
+    if (l->lent)
+        give_back(req, lane);
+    if (!all_over(l))
+        return false;
+    end_batch(req, l);
+    return true;
 }
 
 /* A round with messages is not looked at in the same breath in which it was posted: they cannot have arrived. */
@@ -390,14 +461,4 @@ void tt_req_end(struct tt_req *req)
 {
     free(req->waste);
     free(req->arrays);
-}
-
-void tt_wait(bool (*done)(void *), void *what)
-{
-    for (int polls = 0;; polls++) {
-        if (polls >= tt_polls_before_yield)
-            sched_yield();
-        if (done(what))
-            return;
-    }
 }

@@ -26,6 +26,7 @@ struct tt_lane_state {
     int next;      /* step to post next */
     int from;      /* where the round under way begins */
     int arriving;  /* receives of it that have not been taken */
+    int lent;      /* of those that have: what is still with its sender */
     bool after;    /* something waits for them */
     int errors;    /* that the wire has reported */
     unsigned busy; /* bit per enum tt_flow: queues of home that this round gave work to */
@@ -67,10 +68,5 @@ unsigned tt_slots_below(int tag);
 /* The first tag that no plan uses with so many slots; and so many more, at least, are free for others. */
 int tt_tag_beyond(unsigned slots);
 enum { TT_TAGS_BEYOND = 8 };
-
-/* Polls something that was not yet true until it is; after so many polls in vain yields the core before each. 0 where
- * ranks outnumber cores. */
-extern int tt_polls_before_yield;
-void tt_wait(bool (*done)(void *), void *what);
 
 #endif

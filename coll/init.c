@@ -14,10 +14,11 @@
 #include "coll/comm.h"
 #include "coll/config.h"
 #include "coll/error.h"
-#include "coll/exec.h"
 #include "coll/hook.h"
 #include "coll/meet.h"
 #include "coll/nccl_comm.h"
+#include "coll/node.h"
+#include "coll/pause.h"
 #include "coll/progress.h"
 #include "coll/request.h"
 #include "coll/topology.h"
@@ -150,8 +151,8 @@ static int start(int provided)
     config_error = tt_topology_open(config_why, sizeof config_why);
     if (!settings_are_sound(rank, size))
         return refuse(config_why);
-    if (tt_node_is_crowded())
-        tt_polls_before_yield = 0; /* who waits must let others run at once */
+    tt_wait_open(tt_node_is_crowded());
+    tt_node_open();
     start_thread(provided);
     tt_hook_install();
     tt_meet_open();
@@ -195,6 +196,7 @@ __attribute__((visibility("default"))) int MPI_Finalize(void)
     tt_watch_end();
     tt_nccl_close();
     tt_places_close();
+    tt_node_close();
     tt_topology_close();
     return error;
 }

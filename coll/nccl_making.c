@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "coll/config.h"
-#include "coll/exec.h"
+#include "coll/pause.h"
 #include "coll/nccl_notice.h"
 #include "coll/request.h"
 

@@ -2,7 +2,7 @@
 /* Probes: no buffer, but places where a program waits, or looks again and again, while nonblocking collectives are to
  * move on. */
 #include "coll/error.h"
-#include "coll/exec.h"
+#include "coll/pause.h"
 #include "coll/request.h"
 #include "coll/watch.h"
 

@@ -9,7 +9,8 @@
  * j-3, if its receive reduces, is reduced there; two slots of pinned memory per message suffice. It cannot deadlock
  * where the plan did not: a part j is on the wire in sub-round j+1 on both sides (or earlier, on a side that does not
  * stage), so whatever a rank waits for lies in an earlier sub-round of the same round of its peer, or in an earlier
- * round. */
+ * round. In steady state a sub-round takes as long as the slowest of the three ways, however many slots there are: more
+ * would only even out ways that are now slower, now faster. */
 #include "coll/plan.h"
 
 #include <errno.h>
@@ -87,9 +88,20 @@ static struct tt_plan *rewrite(const struct tt_plan *p,
     return writer_close(&w);
 }
 
-static int64_t parts(const struct tt_step *s, int64_t max)
+static bool is_near(const struct tt_plan *p, const struct tt_step *s)
 {
-    return tt_step_is_message(s) ? (s->n + max - 1) / max : 0;
+    return p->near && p->near[s->peer];
+}
+
+/* The longest part of a message: all of it, where the wire has parts of its own. */
+static int64_t longest(const struct tt_plan *p, const struct tt_step *s, int64_t max)
+{
+    return is_near(p, s) && s->n > max ? s->n : max;
+}
+
+static int64_t parts(const struct tt_plan *p, const struct tt_step *s, int64_t max)
+{
+    return tt_step_is_message(s) ? (s->n + longest(p, s, max) - 1) / longest(p, s, max) : 0;
 }
 
 /* Part k of every message before part k+1 of any: so the first parts, which others wait for, go first. What is lent is
@@ -100,10 +112,10 @@ static void split_round(struct writer *w, const struct tt_step *s, int n, void *
     int64_t most = 1;
 
     for (int i = 0; i < n; i++)
-        most = parts(&s[i], max) > most ? parts(&s[i], max) : most;
+        most = parts(w->p, &s[i], max) > most ? parts(w->p, &s[i], max) : most;
     for (int64_t k = 0; k < most; k++)
         for (int i = 0; i < n; i++) {
-            struct tt_step part = tt_step_is_message(&s[i]) ? part_of(s[i], k, max) : s[i];
+            struct tt_step part = tt_step_is_message(&s[i]) ? part_of(s[i], k, longest(w->p, &s[i], max)) : s[i];
 
             part.lends &= most == 1;
             if (tt_step_is_message(&s[i]) ? part.n > 0 : k == 0)
@@ -116,9 +128,10 @@ struct tt_plan *tt_pass_split(const struct tt_plan *p, int64_t max)
     return rewrite(p, split_round, &max);
 }
 
-static bool staged(const struct tt_step *s, unsigned device_bufs)
+static bool staged(const struct tt_plan *p, const struct tt_step *s, unsigned device_bufs)
 {
-    return tt_step_is_message(s) && (device_bufs & 1u << (s->verb == TT_SEND ? s->a : tt_step_landing(s)).buf);
+    return tt_step_is_message(s) && !is_near(p, s) &&
+           (device_bufs & 1u << (s->verb == TT_SEND ? s->a : tt_step_landing(s)).buf);
 }
 
 /* A message's step on the wire, from or to its slot of pinned memory. */
@@ -160,7 +173,8 @@ static bool same_message(const struct tt_step *a, const struct tt_step *b)
 
 /* Gives each staged message of the round its slots and returns the pinned elements used. The first parts all stand
  * before any second part (split_round), so a message's slots are known before its later parts come. */
-static int64_t assign_slots(const struct tt_step *s, int n, unsigned device_bufs, struct slots *slots)
+static int64_t assign_slots(const struct tt_plan *p, const struct tt_step *s, int n, unsigned device_bufs,
+                            struct slots *slots)
 {
     int64_t used = 0;
     int firsts = 0;
@@ -168,7 +182,7 @@ static int64_t assign_slots(const struct tt_step *s, int n, unsigned device_bufs
     while (firsts < n && s[firsts].part == 0)
         firsts++;
     for (int i = 0; i < n; i++) {
-        if (!staged(&s[i], device_bufs))
+        if (!staged(p, &s[i], device_bufs))
             continue;
         if (s[i].part == 0) {
             slots[i] = (struct slots){used, s[i].n};
@@ -184,16 +198,16 @@ static int64_t assign_slots(const struct tt_step *s, int n, unsigned device_bufs
 
 /* How many sub-rounds a round becomes, but for what waits for all its receives: where nothing is staged, none is needed
  * and 0 is returned. */
-static int sub_rounds(const struct tt_step *s, int n, unsigned device_bufs)
+static int sub_rounds(const struct tt_plan *p, const struct tt_step *s, int n, unsigned device_bufs)
 {
     int most = 0;
     bool any = false;
 
     for (int i = 0; i < n; i++) {
         const int after = s[i].verb == TT_SEND ? 0 : s[i].verb == TT_RECV ? 1 : 2; /* the wire */
-        const int last = !tt_step_is_message(&s[i]) ? 1 : s[i].part + 2 + (staged(&s[i], device_bufs) ? after : 0);
+        const int last = !tt_step_is_message(&s[i]) ? 1 : s[i].part + 2 + (staged(p, &s[i], device_bufs) ? after : 0);
 
-        any |= staged(&s[i], device_bufs);
+        any |= staged(p, &s[i], device_bufs);
         most = last > most ? last : most;
     }
     return any ? most : 0;
@@ -217,7 +231,7 @@ static void put_sub_round(struct writer *w, const struct tt_step *s, int n, int 
                           const struct slots *slots)
 {
     for (int i = 0; i < n; i++)
-        if (staged(&s[i], device_bufs))
+        if (staged(w->p, &s[i], device_bufs))
             put_staged(w, &s[i], j, tt_at(PIN, w->lane_pin + slots[i].base + s[i].part % 2 * slots[i].length));
         else if (!s[i].after && sub_round_of(&s[i]) == j)
             put(w, in_sub_round(s[i]));
@@ -240,7 +254,7 @@ static void stage_round(struct writer *w, const struct tt_step *s, int n, void *
 {
     const unsigned device_bufs = *(const unsigned *)with;
     struct slots *slots = calloc((size_t)n + 1, sizeof *slots);
-    const int last = sub_rounds(s, n, device_bufs);
+    const int last = sub_rounds(w->p, s, n, device_bufs);
     int64_t used;
 
     if (!slots) {
@@ -249,7 +263,7 @@ static void stage_round(struct writer *w, const struct tt_step *s, int n, void *
     }
     for (int i = 0; last == 0 && i < n; i++)
         put(w, s[i]);
-    used = w->lane_pin + assign_slots(s, n, device_bufs, slots);
+    used = w->lane_pin + assign_slots(w->p, s, n, device_bufs, slots);
     w->p->pin = used > w->p->pin ? used : w->p->pin;
     for (int j = 0; j < last; j++) {
         put_sub_round(w, s, n, j, device_bufs, slots);

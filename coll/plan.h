@@ -48,6 +48,7 @@ struct tt_plan {
     struct tt_loc *rest; /* sources of reduce steps beyond two */
     int64_t tmp, pin; /* elements of TMP and PIN it needs */
     int max_round;    /* the most sends and receives in one round of one lane */
+    const bool *near; /* by rank: messages to and from there are neither split nor staged; NULL: all may be. Not the plan's */
     bool sealed;
     atomic_int holders; /* beyond the first: tasks that carry it out, while the cache may let go of it */
     struct tt_builder *builder; /* what only the verbs need; gone once sealed */

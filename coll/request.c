@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "coll/error.h"
-#include "coll/exec.h"
+#include "coll/pause.h"
 #include "coll/types.h"
 
 static atomic_int business; /* tickets, and what is under way */

@@ -11,6 +11,7 @@
 #include "coll/hook.h"
 #include "coll/init.h"
 #include "coll/meet.h"
+#include "coll/pause.h"
 #include "coll/request.h"
 #include "coll/watch.h"
 

@@ -14,6 +14,7 @@
 #include "coll/flat.h"
 #include "coll/init.h"
 #include "coll/op.h"
+#include "coll/pause.h"
 #include "coll/request.h"
 #include "coll/watch.h"
 
@@ -295,6 +296,7 @@ static void go_checked(struct work *w, enum tt_flavour flavour, int class, const
     int error = class;
 
     w->task.why[0] = '\0';
+    w->task.posted = false;
     tt_job_end(&w->job);
     w->began = class == MPI_SUCCESS && begin_held(w, &error) == TT_BEGUN;
     if (!w->began)

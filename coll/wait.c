@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "coll/error.h"
-#include "coll/exec.h"
+#include "coll/pause.h"
 #include "coll/request.h"
 #include "coll/watch.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MPI_Win_wait, by polling while anything is under way; and its test, a place where a program looks again and again. */
 #include "coll/error.h"
-#include "coll/exec.h"
+#include "coll/pause.h"
 #include "coll/request.h"
 
 #define TT_PUBLIC __attribute__((visibility("default")))

@@ -11,6 +11,9 @@
 #include <stdint.h>
 
 struct tt_channel; /* node.h: to a rank of this node */
+struct tt_place;   /* cuda/dev.h */
+struct tt_cell;    /* cuda/cells.h */
+struct tt_name;
 
 enum tt_distance { TT_NEAR, TT_FAR, TT_DISTANCES };
 
@@ -20,7 +23,18 @@ struct tt_routes {
     MPI_Comm comm; /* private */
     const struct tt_wire *wire[TT_DISTANCES];
     struct tt_channel **channels; /* to each rank; NULL: it is far. All are, where there is no such array */
+    bool *near;                   /* what of each rank is not NULL there; or NULL */
+    bool all_near;                /* but for this rank itself */
     uint64_t context;             /* tells the communicator from others, to whoever is near */
+};
+
+/* What is to become of bytes that arrive, all on the host: dst = other op what arrives; or, if it is what stands to the
+ * left, the other way round. dst may be other. */
+struct tt_fold {
+    const struct tt_cell *cell; /* NULL: nothing */
+    char *dst;
+    const char *other;
+    bool left;
 };
 
 /* A message under way, or over. */
@@ -31,11 +45,30 @@ struct tt_flight {
     int peer, tag;
     bool incoming;
     struct tt_channel *channel; /* NULL: far */
+    struct tt_place *place;     /* who copies from or to buf; NULL: it is the host's */
+    int queue;                  /* and the first of its queues for that, one for each enum tt_flow */
+    bool lends;                 /* a receive's bytes may stay where they are until it is released */
+    struct tt_fold fold;        /* what a wire that has the bytes in its hands may do instead of putting them into buf */
     int step;                   /* of the plan, for who posted it */
     /* set by the wire */
     bool over;
+    bool folded;    /* it did that */
+    bool failed;    /* not all bytes could be copied: tt_fault() says why */
     size_t arrived; /* what a receive that is over has brought */
+    const void *at; /* lent, elsewhere than in buf; NULL: it is there */
     bool taken;     /* for who posted it: it has looked at that */
+    /* a channel's own */
+    uint64_t context;
+    size_t moved;    /* bytes, so far */
+    unsigned undone; /* copies between a GPU and records of a ring */
+    bool is_copying; /* to a GPU from elsewhere, until: */
+    uint64_t mark;
+    struct tt_name *name; /* of what is fetched from the other's memory */
+    uint32_t number;      /* of the offer */
+    bool is_wanted;       /* so the other said */
+    bool is_fetched;      /* so is to be said */
+    bool spoilt;          /* so the other said of its bytes */
+    struct tt_flight *next;
 };
 
 /* The messages of one round of one lane. */
@@ -43,7 +76,7 @@ struct tt_batch {
     const struct tt_routes *routes;
     int n;
     struct tt_flight *flights;
-    bool eager; /* flights are marked over one by one, as far as they are; else all at once will do */
+    bool eager;                /* flights are marked over one by one, as far as they are; else all at once will do */
     int carried[TT_DISTANCES]; /* of them, that may not be over yet */
     /* of those that are far, in their order */
     int nrequests;
@@ -60,6 +93,8 @@ struct tt_wire {
     /* *done: all of the batch's flights that this wire carries are over. With an error some may have ended, and the
      * others are to be polled again. */
     int (*poll)(struct tt_batch *batch, bool *done);
+    /* What a receive has lent has been read; it is under way again until its sender has been told. */
+    void (*release)(struct tt_flight *flight);
 };
 
 /* PMPI_Isend and PMPI_Irecv: works everywhere. */

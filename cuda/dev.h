@@ -84,6 +84,10 @@ struct tt_dev {
                   const void *packed);
     bool (*reduces)(struct tt_place *place, const struct tt_cell *cell); /* is there code for it here? */
     int (*poll)(struct tt_place *place, int queue); /* 1: all it was given is done, 0: not yet, -1: failed */
+    /* How far a queue has come: mark sets one behind all that it was given, and reached is 1 when all before it is done,
+     * 0: not yet, -1: failed. For what is to be known before the whole queue is done. */
+    int (*mark)(struct tt_place *place, int queue, uint64_t *mark);
+    int (*reached)(struct tt_place *place, int queue, uint64_t mark);
     int (*settle)(struct tt_place *place); /* waits for all the caller's own work in the context (TUTTI_SYNC=1) */
     /* Between processes; NULL: not of this memory. export: false if what is at [at, at + bytes) has no name, which is no
      * failure: memory of pools and managed memory have none. import: where copies and reductions of this place reach

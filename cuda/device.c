@@ -15,6 +15,7 @@
 #include "cuda/image.h"
 #include "cuda/inside.h"
 #include "cuda/ipc.h"
+#include "cuda/marks.h"
 #include "cuda/movers.h"
 #include "cuda/nccl.h"
 #include "cuda/ops.h"
@@ -40,6 +41,7 @@ struct device_place {
     struct tt_pins pins;
     pthread_mutex_t lock; /* of what follows, all of it made when needed */
     CUstream streams[TT_MAX_QUEUES];
+    struct tt_marks marks[TT_MAX_QUEUES];
     enum code code;
     CUmodule module;
     CUfunction kernels[TT_NTYPES][TT_NOPS][2], movers[TT_NMOVERS];
@@ -182,6 +184,31 @@ static int poll(struct tt_place *place, int queue)
     if (result == CUDA_ERROR_NOT_READY)
         return 0;
     return tt_driver_check(p->driver, result, "work on the device") ? -1 : 1;
+}
+
+static int mark(struct tt_place *place, int queue, uint64_t *mark)
+{
+    struct device_place *p = of(place);
+    CUstream stream;
+    int error;
+
+    if (stream_of(p, queue, &stream))
+        return -1;
+    pthread_mutex_lock(&p->lock);
+    error = tt_mark(&p->marks[queue], p->driver, stream, mark);
+    pthread_mutex_unlock(&p->lock);
+    return error;
+}
+
+static int reached(struct tt_place *place, int queue, uint64_t mark)
+{
+    struct device_place *p = of(place);
+    int state;
+
+    pthread_mutex_lock(&p->lock);
+    state = tt_mark_reached(&p->marks[queue], p->driver, mark);
+    pthread_mutex_unlock(&p->lock);
+    return state;
 }
 
 static int settle(struct tt_place *place)
@@ -466,6 +493,8 @@ static const struct tt_dev device_dev = {.name = "cuda",
                                          .unpack = unpack,
                                          .reduces = reduces,
                                          .poll = poll,
+                                         .mark = mark,
+                                         .reached = reached,
                                          .settle = settle,
                                          .export = export,
                                          .import = import,
@@ -644,8 +673,10 @@ static void place_free(struct device_place *p)
     const bool gone = p->stale || life_of(d, p->context, &id) || id != p->id || enter(&p->base);
 
     for (int q = 0; q < TT_MAX_QUEUES && !gone; q++)
-        if (p->streams[q])
+        if (p->streams[q]) {
+            tt_marks_close(&p->marks[q], d);
             d->cuStreamDestroy(p->streams[q]);
+        }
     tt_ipc_close(&p->ipc, gone);
     tt_pins_close(&p->pins, gone);
     tt_tables_close(&p->tables);

@@ -73,9 +73,9 @@ static const char head[] =
     "(`make coverage-page`); a test compares the two.\n\n";
 
 static const char words[] =
-    "- *own algorithm*: a plan of Tutti's, chosen as `tutti explain` says. GPU memory is staged through pinned memory "
-    "in\n"
-    "  pieces, or given to the MPI below where that takes it (`TUTTI_MPI_CUDA`).\n"
+    "- *own algorithm*: a plan of Tutti's, chosen as `tutti explain` says. GPU memory is read by ranks of the same node\n"
+    "  where it is ([gpu-memory.md](gpu-memory.md)); between nodes it is staged through pinned memory in pieces, or given\n"
+    "  to the MPI below where that takes it (`TUTTI_MPI_CUDA`).\n"
     "- *staged native*: the MPI below carries it out, nonblocking or not, on a host copy of what is on a GPU.\n"
     "- *passes through*: the MPI below carries it out on the program's own buffers.\n\n"
     "The same holds for the large-count twins (`MPI_Allreduce_c`), and for persistent calls, where the MPI below has "

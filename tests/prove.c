@@ -715,8 +715,11 @@ static bool check_staged(struct proof *pr, const unsigned *device_bufs)
 {
     for (int r = 0; r < pr->size; r++)
         for (int i = 0; i < pr->ranks[r].plan->nsteps; i++) {
-            const struct tt_step *s = &pr->ranks[r].plan->steps[i];
+            const struct tt_plan *p = pr->ranks[r].plan;
+            const struct tt_step *s = &p->steps[i];
 
+            if (tt_step_is_message(s) && p->near && p->near[s->peer])
+                continue;
             if ((s->verb == TT_SEND && (device_bufs[r] & 1u << s->a.buf)) ||
                 (tt_step_receives(s) && (device_bufs[r] & 1u << tt_step_landing(s).buf)))
                 return prove_accuse_step(pr, PROVE_UNSTAGED, r, i, "names device memory");

@@ -59,7 +59,8 @@ void prove_free(struct tt_plan **plans, int size);
 bool prove_plans(struct tt_plan *const *plans, const struct tt_shape *s, struct prove_verdict *v);
 
 /* The proof of plans that stage what rank r has in device_bufs[r] (bits 1 << enum tt_buf): right like any others, no
- * message from or to device memory, and the same messages of the same lengths as in the plans they were made from. */
+ * message from or to device memory but with ranks that are near, and the same messages of the same lengths as in the
+ * plans they were made from. */
 bool prove_staging(struct tt_plan *const *staged, struct tt_plan *const *plans, const struct tt_shape *s,
                    const unsigned *device_bufs, struct prove_verdict *v);
 

@@ -11,8 +11,10 @@
 #include "cuda/cuda_abi.h"
 #include "cuda/dev.h"
 #include "cuda/inside.h"
+#include "cuda/marks.h"
 #include "cuda/movers.h"
 #include "cuda/nccl.h"
+#include "cuda/stream.h"
 #include "tests/simcuda/simcuda.h"
 
 enum { QUEUE = TT_WITHIN, N = 1000 };
@@ -477,6 +479,50 @@ END_TEST
 
 /* What the program has given to its default stream takes five times as long as our copy, which does not stand in
  * line. */
+/* Each piece of work is known to be done before the next is. */
+START_TEST(marks_tell_how_far_a_queue_has_come)
+{
+    enum { PIECES = 3 * TT_MARKS };
+    struct tt_place *place = enter_place();
+    void *p = device_memory(64), *q = device_memory(64);
+    uint64_t marks[PIECES], first, second;
+
+    cu.inject("hold");
+    TT_OK(place->dev->copy(place, QUEUE, p, q, 64));
+    TT_OK(place->dev->mark(place, QUEUE, &first));
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, first), 0);
+    cu.inject("release");
+    while (place->dev->reached(place, QUEUE, first) == 0)
+        continue;
+    cu.inject("hold");
+    TT_OK(place->dev->copy(place, QUEUE, p, q, 64));
+    TT_OK(place->dev->mark(place, QUEUE, &second));
+    const unsigned long long before = count().calls;
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, first), 1); /* known */
+    ck_assert_uint_eq(count().calls, before);
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, second), 0);
+    for (int i = 0; i < PIECES; i++) {
+        TT_OK(place->dev->copy(place, QUEUE, p, q, 64));
+        TT_OK(place->dev->mark(place, QUEUE, &marks[i]));
+    }
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, second), 0);
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, marks[0]), 0);
+    ck_assert_uint_eq(count().events, TT_MARKS);
+    cu.inject("release");
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, second), 1);
+    for (int i = 0; i < PIECES; i++)
+        ck_assert_int_eq(place->dev->reached(place, QUEUE, marks[i]), 1);
+    cu.inject("sticky:after=1");
+    TT_OK(place->dev->copy(place, QUEUE, p, q, 64));
+    if (place->dev->mark(place, QUEUE, &first)) /* it broke at once */
+        return;
+    while (place->dev->reached(place, QUEUE, first) == 0)
+        continue;
+    ck_assert_int_eq(place->dev->reached(place, QUEUE, first), -1);
+}
+END_TEST
+
 START_TEST(our_queues_do_not_wait_for_the_programs_streams)
 {
     struct tt_place *place = enter_place();
@@ -617,6 +663,29 @@ START_TEST(orders_are_kept_to_the_bit)
 {
     try_orders(tt_host_place(), false);
     try_orders(enter_place(), true);
+}
+END_TEST
+
+/* To any address, to the byte, and what others then see is all of it. */
+START_TEST(results_past_the_caches_are_the_same)
+{
+    const size_t usual = tt_stream_from;
+    struct tt_place *host = tt_host_place();
+    char from[512], to[512], expected[512];
+
+    tt_stream_from = 1;
+    try_orders(host, false);
+    for (size_t i = 0; i < sizeof from; i++)
+        from[i] = (char)(i * 7);
+    for (size_t at = 0; at < 70; at++)
+        for (size_t n = 0; n < 300; n += 1 + n / 9) {
+            memset(to, 1, sizeof to);
+            memset(expected, 1, sizeof expected);
+            memcpy(expected + at, from + 3, n);
+            TT_OK(host->dev->copy(host, QUEUE, to + at, from + 3, n));
+            ck_assert_msg(memcmp(to, expected, sizeof to) == 0, "%zu bytes to byte %zu", n, at);
+        }
+    tt_stream_from = usual;
 }
 END_TEST
 
@@ -961,9 +1030,11 @@ static TCase *everything(void)
     tcase_add_test(all, a_failed_allocation_gives_up_unused_scratch_and_tries_again);
     tcase_add_test(all, out_of_memory_is_said_in_words);
     tcase_add_test(all, copies_do_not_wait_and_queues_are_separate);
+    tcase_add_test(all, marks_tell_how_far_a_queue_has_come);
     tcase_add_test(all, our_queues_do_not_wait_for_the_programs_streams);
     tcase_add_test(all, a_reduction_is_one_launch_and_equals_the_hosts);
     tcase_add_test(all, orders_are_kept_to_the_bit);
+    tcase_add_test(all, results_past_the_caches_are_the_same);
     tcase_add_test(all, every_kernel_can_be_launched);
     tcase_add_test(all, a_misaligned_buffer_is_refused_before_it_breaks_the_context);
     tcase_add_test(all, gaps_are_packed_on_the_device_as_on_the_host);

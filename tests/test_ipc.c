@@ -236,7 +236,7 @@ static void guest_reduces(struct tt_place *place)
 
     ck_assert_ptr_nonnull(source[1]);
     const struct simcuda_counters before = count();
-    TT_OK(place->dev->reduce(place, QUEUE, cell, sum, source, 3, N));
+    TT_OK(place->dev->reduce(place, QUEUE, cell, sum, source, 3, TT_ACCUMULATE, N));
     settle(place);
     ck_assert_int_eq(cu.alias(sum)[N - 1], 42);
     ck_assert_uint_eq(count().launches - before.launches, 1);

@@ -75,6 +75,20 @@ static int64_t choose_part(struct tt_plan *const *plans, int size)
     return longest > 12 ? longest / 3 : 3;
 }
 
+/* Some ranks are near each other: none, those of a node of two or three, or all. */
+static int choose_near(struct tt_plan *const *plans, int size)
+{
+    static bool near[PROVE_MAX_RANKS][PROVE_MAX_RANKS];
+    const int choices[] = {1, 2, 3, size}, node = choices[tally.proofs % 4];
+
+    for (int r = 0; r < size; r++) {
+        for (int q = 0; q < size; q++)
+            near[r][q] = q != r && q / node == r / node;
+        plans[r]->near = near[r];
+    }
+    return node;
+}
+
 /* Of each rank, the initials of the buffers that it stages: " SR - T" for ranks 0, 1, 2. */
 static const char *describe_memory(const unsigned *device_bufs, int size)
 {
@@ -98,14 +112,16 @@ static void must_prove(struct tt_plan *const *plans, const struct tt_shape *s)
     const int64_t part = choose_part(plans, s->size);
     struct prove_verdict v;
     unsigned device_bufs[PROVE_MAX_RANKS];
+    int node;
 
     tally.proofs++;
     tally.plans += 2 * s->size;
     choose_memory(device_bufs, s->size);
     ck_assert_msg(prove_plans(plans, s, &v), "%s", v.why);
+    node = choose_near(plans, s->size);
     if (!prove_passes(plans, s, part, device_bufs, &v))
-        ck_abort_msg("%s; fused and staged in parts of %d elements, by rank:%s", v.why, (int)part,
-                     describe_memory(device_bufs, s->size));
+        ck_abort_msg("%s; fused and staged in parts of %d elements on nodes of %d ranks, by rank:%s", v.why, (int)part,
+                     node, describe_memory(device_bufs, s->size));
 }
 
 static bool same_place(struct tt_loc x, struct tt_loc y)

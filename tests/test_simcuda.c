@@ -834,7 +834,7 @@ END_TEST
 
 static CUresult launch_sum(CUdeviceptr dst, CUdeviceptr a, CUdeviceptr b, size_t n)
 {
-    struct tt_kernel_args args = {.dst = (void *)dst, .src = {(void *)a, (void *)b}, .n = n, .k = 2};
+    struct tt_kernel_args args = {.dst = (void *)dst, .src = {(void *)a, (void *)b}, .n = n, .k = 2, .order = TT_LEFT_TO_RIGHT};
     size_t size = sizeof args;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &args, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
     CUmodule module;

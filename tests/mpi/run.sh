@@ -118,6 +118,53 @@ run_check()
     passes 4 "" check
     unset TUTTI_CHECK
 }
+# reported CONDITION: of the last report; g("compute_s") is the first number of that name in it
+reported()
+{
+    sed 's/[][{}":,]/ /g' "$output.json" | awk 'function g(key) { return value[key] + 0 }
+        { for (i = 1; i < NF; i++) if (!($i in value) && $(i + 1) ~ /^[0-9]/) value[$i] = $(i + 1) }
+        END { exit !('"$1"') }' || { cat "$output.json"; fail "report: expected $1"; }
+}
+# a stand-in of a profiler, where there are NVTX's headers: every collective is a range that has its name, and ends
+run_nvtx_ranges()
+{
+    [ -e "$PROGRAMS/nvtx_injection.so" ] || return 0
+    export NVTX_INJECTION64_PATH="$PROGRAMS/nvtx_injection.so" TUTTI_ALLREDUCE="doubling:0-64;ring:64-"
+    passes 4 "" report many
+    says '^nvtx Tutti: 150 x MPI_Allreduce doubling 4 B$'
+    says '^nvtx Tutti: 150 x MPI_Allreduce ring 3.9 KiB$'
+    says '^nvtx Tutti: 310 ranges, 0 not ended$'
+    passes 4 "" report overlapped
+    says '^nvtx Tutti: 20 x MPI_Allreduce doubling 4 B$'
+    says '^nvtx Tutti: 20 ranges, 0 not ended$'
+    unset NVTX_INJECTION64_PATH TUTTI_ALLREDUCE
+}
+run_report()
+{
+    export TUTTI_REPORT="$output.json"
+    for what in late late_root many overlapped turns; do
+        passes 4 "" report $what
+        reported 'g("ranks") == 4 && g("seconds") > 0.1'
+        reported 'g("compute_s") + g("exposed_s") + g("imbalance_s") + g("bubble_s") + g("setup_s") < 1.02 * g("seconds")'
+        reported 'g("compute_s") + g("exposed_s") + g("imbalance_s") + g("bubble_s") + g("setup_s") > 0.98 * g("seconds")'
+        # what was slept: 20 times 20 ms, or somebody else's part of it
+        case $what in
+        late*) reported 'g("calls_per_rank") == 20 && g("imbalance_s") > 0.02 && g("bubble_s") == 0' ;;
+        many) reported 'g("calls_per_rank") == 310 && g("calls") == 150' ;;
+        overlapped) reported 'g("calls_per_rank") == 20 && g("overlapped_s") > 0.1' ;;
+        turns) reported 'g("calls_per_rank") == 0 && g("bubble_s") > 0.02 && g("imbalance_s") == 0' ;;
+        esac
+    done
+    rm -f "$output.json"
+    unset TUTTI_REPORT
+    run_nvtx_ranges
+    export TUTTI_REPORT=/nowhere/report.json TUTTI_CHECK=1
+    passes 3 "" report many
+    says 'TUTTI_REPORT=/nowhere/report.json cannot be written; the report is here'
+    says '^allreduce  *1K-16K  *150 '
+    says 'Arrivals were not compared, since TUTTI_CHECK=1'
+    unset TUTTI_REPORT TUTTI_CHECK
+}
 run_threads() { passes 3 "" threads; }
 run_flavours()
 {
@@ -143,13 +190,16 @@ run_faults()
     passes 3 "" faults sticky
     passes 3 "" faults lost
 }
+# what passes between nodes: within one, nothing of it is staged (tests/mpi/ipc.c has what that costs)
 run_costs()
 {
+    export TUTTI_NODE=off
     passes 3 "" costs staged
     passes 4 "" costs staged
     TUTTI_MPI_CUDA=probe
     passes 3 aware_shim.so costs direct
     TUTTI_MPI_CUDA=no
+    unset TUTTI_NODE
 }
 run_decisions()
 {
@@ -206,6 +256,32 @@ run_nccl_life()
     life 4 shared-gpu
     unset TUTTI_SIM_NCCL_VERSION NCCL_MULTI_RANK_GPU_ENABLE
 }
+run_ipc()
+{
+    passes 3 "" ipc counts
+    passes 3 "" ipc mixes
+    passes 4 "" ipc half
+    passes 3 "" ipc refused
+    # GPUs that do not reach each other, and of which each rank sees its own alone: said once by each rank that meets it
+    export TUTTI_SIM_LINKS=none TUTTI_LOG=info
+    passes 2 "" ipc apart
+    unset TUTTI_SIM_LINKS
+    told_once 2
+    set --
+    for gpu in 0 1; do
+        set -- "$@" ${1:+:} -n 1 env CUDA_VISIBLE_DEVICES=$gpu LD_PRELOAD="$LIBRARY:$PROGRAMS/yield.so" "$PROGRAMS/ipc" apart
+    done
+    timeout -k 5 "$PATIENCE" "$MPIEXEC" $oversubscribe "$@" >"$output" 2>&1
+    grep -q 'Failures: 0' "$output" || { head -60 "$output"; fail "ipc apart, with a GPU for each rank"; }
+    told_once 2
+    unset TUTTI_LOG
+}
+# told_once RANKS: so many ranks have said why GPU memory of others cannot be opened, once each
+told_once()
+{
+    [ "$(grep -c 'GPU memory of rank . cannot be opened here (cuIpcOpenMemHandle' "$output")" -eq "$1" ] ||
+        { cat "$output"; fail "expected to be told once by each of $1 ranks why GPU memory cannot be opened"; }
+}
 run_reproducible()
 {
     passes 7 "" reproducible
@@ -214,8 +290,11 @@ run_reproducible()
 run_user_ops() { passes 7 "" user_ops; }
 run_gaps()
 {
+    # what is packed and copied is counted as where messages go by the MPI below
+    export TUTTI_NODE=off
     passes 3 "" gaps
     passes 4 "" gaps
+    unset TUTTI_NODE
     TUTTI_SIM_GPUS=0
     passes 3 "" gaps
     TUTTI_SIM_GPUS=2
@@ -225,6 +304,50 @@ run_worlds()
 {
     passes 3 "" worlds cycles
     passes 2 "" worlds spawn
+}
+# shares WORDS RANKS GROUPS WAY: with what the words forbid (node_shim.c), so many groups share memory, made in that way
+shares()
+{
+    export TUTTI_TEST_NODE="$1" TUTTI_LOG=info
+    passes "$2" node_shim.so node "$3" "$4"
+    if [ "$3" -ne 1 ] && [ "$(grep -c 'such ranks pass messages by MPI' "$output")" -ne 1 ]; then
+        fail "node $*: expected to be told once what is in the way"
+    fi
+    unset TUTTI_TEST_NODE TUTTI_LOG
+}
+run_node()
+{
+    shares none 3 1 memfd:tutti
+    shares memfd 2 1 /dev/shm/tutti-
+    shares proc 2 1 /dev/shm/tutti-
+    shares memfd,small 2 1 /dev/shm/tutti-
+    shares memfd,shm 2 0 none
+    shares memfd,small 4 0 none
+    shares other 4 2 memfd:tutti
+    export TUTTI_NODE=off
+    passes 2 "" node 0 none
+    passes 2 "" errors
+    passes 3 "" requests rules
+    unset TUTTI_NODE
+    for wait in spin yield; do
+        export TUTTI_WAIT=$wait
+        passes 2 "" node 1 memfd:tutti
+        unset TUTTI_WAIT
+    done
+    launch 3 "" node kill
+    [ $status -ne 0 ] || fail "a rank that was killed: expected the others to be ended"
+    # where the launcher lets the others be, they find out themselves
+    if [ -z "$oversubscribe" ]; then
+        oversubscribe=-disable-auto-cleanup
+        launch 3 "" node kill
+        oversubscribe=
+        for rank in 0 1; do
+            says "rank $rank got an error in time"
+        done
+    fi
+    for left in /dev/shm/tutti-*; do
+        [ ! -e "$left" ] || fail "$left was left behind"
+    done
 }
 run_doctor() { . "$(dirname "$0")/doctor.sh"; }
 run_nocuda()
@@ -688,7 +811,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings tune topology nocuda ends fortran errors check faults costs decisions nccl nccl_life reproducible user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings tune topology node nocuda ends fortran errors check report faults costs decisions nccl nccl_life reproducible user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours bench collectives}; do
     "run_$name"
 done

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One segment per process and node, made in MPI_Init for MPI_COMM_WORLD: as many communicators as there may be, they use
+ * the same channels. Ranks of another world (spawned, connected) have none, and stay far. */
+#include "coll/node.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "coll/config.h"
+#include "coll/node_channel.h"
+#include "coll/node_segment.h"
+
+/* The ranks of the segment, this one among them. */
+static struct {
+    struct tt_segment segment;
+    int n, mine;
+    int *world;                   /* the rank in MPI_COMM_WORLD of each, upwards */
+    pid_t *pids;                  /* 0: not to be asked after */
+    struct tt_channel *channels;  /* one of them is to nobody */
+    bool used;                    /* by anybody of MPI_COMM_WORLD */
+    bool threaded;
+    pthread_mutex_t lock;
+} node = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- who ---- */
+
+/* False: no memory. */
+static bool make_lists(void)
+{
+    node.world = malloc((size_t)node.n * sizeof *node.world);
+    node.pids = calloc((size_t)node.n, sizeof *node.pids);
+    node.channels = calloc((size_t)node.n, sizeof *node.channels);
+    return node.world && node.pids && node.channels;
+}
+
+static bool open_channels(void)
+{
+    for (int i = 0; i < node.n; i++)
+        if (i != node.mine && tt_channel_open(&node.channels[i], tt_segment_piece(&node.segment, node.n, node.mine, i),
+                                              tt_segment_piece(&node.segment, node.n, i, node.mine), node.segment.pair))
+            return false;
+    return true;
+}
+
+/* Collective over the segment's members. */
+static void learn_names(MPI_Comm members)
+{
+    const pid_t pid = node.segment.sees_pids ? getpid() : 0;
+    int rank;
+
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Allgather(&rank, 1, MPI_INT, node.world, 1, MPI_INT, members);
+    PMPI_Allgather(&pid, sizeof pid, MPI_BYTE, node.pids, sizeof pid, MPI_BYTE, members);
+}
+
+/* Of all members, or of none. */
+static bool all_can(MPI_Comm members, bool mine)
+{
+    int can = mine, all = 0;
+
+    PMPI_Allreduce(&can, &all, 1, MPI_INT, MPI_MIN, members);
+    return all;
+}
+
+static void close_lists(void)
+{
+    for (int i = 0; node.channels && i < node.n; i++)
+        if (i != node.mine)
+            tt_channel_close(&node.channels[i]);
+    free(node.world);
+    free(node.pids);
+    free(node.channels);
+    node.world = NULL;
+    node.pids = NULL;
+    node.channels = NULL;
+    node.n = 0;
+}
+
+static void join(MPI_Comm members)
+{
+    PMPI_Comm_size(members, &node.n);
+    PMPI_Comm_rank(members, &node.mine);
+    if (!all_can(members, make_lists()) || !all_can(members, open_channels())) {
+        close_lists();
+        tt_segment_close(&node.segment);
+        tt_log(TT_INFO, "no memory for what the ranks of a node share: they pass messages by MPI");
+        return;
+    }
+    learn_names(members);
+}
+
+/* Said by one rank: the lowest of those that it concerns. */
+static void tell(const char *why)
+{
+    int rank, size, mine, first;
+
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    mine = why[0] ? rank : size;
+    PMPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first == rank)
+        tt_log(TT_INFO, "rank %d: %s: such ranks pass messages by MPI", rank, why);
+}
+
+void tt_node_open(void)
+{
+    MPI_Comm ours = MPI_COMM_NULL;
+    char why[160] = "";
+    int level = MPI_THREAD_SINGLE, mine, any = 0;
+
+    if (!tt_config.node)
+        return;
+    PMPI_Query_thread(&level);
+    node.threaded = level == MPI_THREAD_MULTIPLE;
+    if (PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &ours) == MPI_SUCCESS) {
+        node.segment = tt_segment_open(ours, why, sizeof why);
+        PMPI_Comm_free(&ours);
+    }
+    if (node.segment.memory) {
+        join(node.segment.members);
+        PMPI_Comm_free(&node.segment.members);
+    }
+    mine = node.n > 1;
+    PMPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    node.used = any;
+    tell(why);
+}
+
+void tt_node_close(void)
+{
+    close_lists();
+    tt_segment_close(&node.segment);
+}
+
+bool tt_node_is_used(void)
+{
+    return node.used;
+}
+
+/* ---- of a communicator ---- */
+
+static int compare(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* NULL: far, or this rank itself. */
+static struct tt_channel *channel_to(int world)
+{
+    const int *at = node.n ? bsearch(&world, node.world, (size_t)node.n, sizeof world, compare) : NULL;
+
+    return at && at - node.world != node.mine ? &node.channels[at - node.world] : NULL;
+}
+
+static void name_all(MPI_Comm comm, int n, int *here, int *world)
+{
+    MPI_Group ours, all;
+
+    for (int i = 0; i < n; i++)
+        here[i] = i;
+    PMPI_Comm_group(comm, &ours);
+    PMPI_Comm_group(MPI_COMM_WORLD, &all);
+    PMPI_Group_translate_ranks(ours, n, here, all, world);
+    PMPI_Group_free(&ours);
+    PMPI_Group_free(&all);
+}
+
+int tt_node_channels(MPI_Comm comm, int size, struct tt_channel ***channels)
+{
+    struct tt_channel **list = malloc((size_t)size * sizeof *list);
+    int *names = malloc(2 * (size_t)size * sizeof *names);
+    bool any = false;
+
+    *channels = NULL;
+    if (list && names) {
+        name_all(comm, size, names, names + size);
+        for (int i = 0; i < size; i++)
+            any |= (list[i] = channel_to(names[size + i])) != NULL;
+        if (any)
+            *channels = list;
+        free(names);
+        if (!any)
+            free(list);
+        return 0;
+    }
+    free(names);
+    free(list);
+    return ENOMEM;
+}
+
+/* ---- in use ---- */
+
+void tt_node_lock(void)
+{
+    if (node.threaded)
+        pthread_mutex_lock(&node.lock);
+}
+
+void tt_node_unlock(void)
+{
+    if (node.threaded)
+        pthread_mutex_unlock(&node.lock);
+}
+
+/* What it sent before it died is there; so it is looked at after it was found dead. */
+void tt_node_look_after(void)
+{
+    tt_node_lock();
+    for (int i = 0; i < node.n; i++)
+        if (i != node.mine && node.pids[i] && !node.channels[i].broken && kill(node.pids[i], 0) && errno == ESRCH)
+            tt_channel_break(&node.channels[i]);
+    tt_node_unlock();
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A channel carries flights. */
+#include "coll/node_channel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/node_gpu.h"
+#include "coll/node_offer.h"
+#include "cuda/cells.h"
+
+enum { LEAST_CHUNK = 8 << 10, MOST_CHUNK = 128 << 10, CHUNKS = 4 };
+
+/* A message that nobody has asked for yet: as much of it as is here, or the name under which it was offered. */
+struct tt_stray {
+    struct tt_stray *next;
+    uint64_t context;
+    int32_t tag;
+    bool spoilt;
+    uint32_t offer; /* 0: it was not offered */
+    size_t total, moved;
+    char data[];
+};
+
+void tt_flights_clear(struct tt_flights *l)
+{
+    l->first = NULL;
+    l->last = &l->first;
+}
+
+void tt_flights_append(struct tt_flights *l, struct tt_flight *f)
+{
+    f->next = NULL;
+    *l->last = f;
+    l->last = &f->next;
+}
+
+struct tt_flight *tt_flights_take(struct tt_flights *l, struct tt_flight **at)
+{
+    struct tt_flight *f = *at;
+
+    *at = f->next;
+    if (!*at)
+        l->last = at;
+    return f;
+}
+
+int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size)
+{
+    *c = (struct tt_channel){.broken = false};
+    tt_flights_clear(&c->sends);
+    tt_flights_clear(&c->receives);
+    tt_flights_clear(&c->offered);
+    tt_flights_clear(&c->fetching);
+    tt_flights_clear(&c->wanting);
+    tt_flights_clear(&c->confirming);
+    if (!tt_ring_open(&c->out, out, size) || !tt_ring_open(&c->in, in, size))
+        return -1;
+    c->out.ends = calloc(c->out.nrecords, sizeof *c->out.ends);
+    c->leaving = calloc(c->out.nrecords, sizeof *c->leaving);
+    c->landing = calloc(c->in.nrecords, sizeof *c->landing);
+    return c->out.ends && c->leaving && c->landing ? 0 : -1;
+}
+
+void tt_channel_close(struct tt_channel *c)
+{
+    struct tt_stray *next;
+
+    for (struct tt_stray *s = c->strays; s; s = next) {
+        next = s->next;
+        free(s);
+    }
+    free(c->out.ends);
+    free(c->leaving);
+    free(c->landing);
+}
+
+/* Is the copy over, and with it the piece? */
+static bool is_over(const struct tt_piece *p, enum tt_flow flow)
+{
+    const int state = p->flight ? tt_gpu_reached(p->flight, flow, p->mark) : 1;
+
+    if (state < 0)
+        p->flight->failed = true;
+    return state != 0;
+}
+
+/* ---- sending ---- */
+
+/* Long messages are cut, so that the other reads one part while the next is written; and so that the parts stay in the
+ * cache: they are written over again after a few of them. */
+static size_t chunk_of(const struct tt_channel *c, size_t total)
+{
+    const size_t most = c->out.nbytes / CHUNKS < MOST_CHUNK ? c->out.nbytes / CHUNKS : MOST_CHUNK;
+    const size_t fair = total / CHUNKS / TT_LINE * TT_LINE, least = most < LEAST_CHUNK ? most : LEAST_CHUNK;
+
+    return fair < least ? least : fair > most ? most : fair;
+}
+
+void tt_channel_send_off(struct tt_channel *c, struct tt_piece piece)
+{
+    if (!piece.flight && c->out.next + 1 == c->out.ahead)
+        tt_ring_publish(&c->out);
+    else
+        c->leaving[tt_ring_slot(&c->out, c->out.ahead - 1)] = piece;
+}
+
+/* Bytes that cannot be had are sent all the same, as what they are: the other waits for them. */
+static struct tt_piece copy_down(struct tt_channel *c, struct tt_flight *f, struct tt_record *r, char *bytes, size_t n)
+{
+    struct tt_piece piece = {.flight = NULL};
+
+    tt_gpu_pin(f, &c->out);
+    f->failed = f->failed || tt_gpu_copy(f, TT_DOWN, bytes, (const char *)f->buf + f->moved, n, &piece.mark);
+    r->spoilt = f->failed;
+    if (!f->failed) {
+        piece.flight = f;
+        f->undone++;
+    }
+    return piece;
+}
+
+static struct tt_piece put(struct tt_channel *c, struct tt_flight *f, struct tt_record *r, char *bytes, size_t n)
+{
+    if (n > 0 && f->place)
+        return copy_down(c, f, r, bytes, n);
+    if (n > 0)
+        memcpy(bytes, (const char *)f->buf + f->moved, n);
+    return (struct tt_piece){.flight = NULL};
+}
+
+/* One record more of the message. False if there is no room. */
+static bool write_record(struct tt_channel *c, struct tt_flight *f)
+{
+    const bool is_inline = f->bytes <= TT_INLINE && !f->is_wanted;
+    const size_t chunk = chunk_of(c, f->bytes), left = f->bytes - f->moved;
+    const size_t n = left < chunk ? left : chunk;
+    struct tt_piece piece;
+    char *bytes;
+    struct tt_record *r = tt_ring_claim(&c->out, is_inline ? 0 : n, &bytes);
+
+    if (!r)
+        return false;
+    r->length = (uint32_t)n;
+    r->context = f->is_wanted ? f->number : f->context;
+    r->tag = f->tag;
+    r->kind = f->moved ? TT_CONTINUES : f->is_wanted ? TT_BRINGS : TT_BEGINS;
+    r->is_inline = is_inline;
+    r->spoilt = false;
+    if (is_inline)
+        bytes = r->data;
+    else
+        r->total = f->bytes;
+    piece = put(c, f, r, bytes, n);
+    f->moved += n;
+    tt_channel_send_off(c, piece);
+    return true;
+}
+
+static bool write_message(struct tt_channel *c, struct tt_flight *f)
+{
+    do
+        if (!write_record(c, f))
+            return false;
+    while (f->moved < f->bytes);
+    f->over = !f->undone;
+    return true;
+}
+
+/* Bytes on a GPU are offered, unless that was to no avail. False if there is no room. */
+static bool begin_send(struct tt_channel *c, struct tt_flight *f)
+{
+    const enum tt_offer made = f->place && !f->is_wanted && f->moved == 0 ? tt_offer_make(c, f) : TT_OFFER_NONE;
+
+    return made == TT_OFFER_NONE ? write_message(c, f) : made == TT_OFFER_MADE;
+}
+
+static void send_on(struct tt_channel *c)
+{
+    while (c->sends.first && begin_send(c, c->sends.first))
+        tt_offer_await(c, tt_flights_take(&c->sends, &c->sends.first));
+}
+
+/* What copies have filled, and what stands behind it. */
+static void publish_on(struct tt_channel *c)
+{
+    const struct tt_piece *piece;
+    struct tt_flight *f;
+
+    while (!tt_ring_is_level(&c->out) && is_over(piece = &c->leaving[tt_ring_slot(&c->out, c->out.next)], TT_DOWN)) {
+        f = piece->flight;
+        if (f) {
+            tt_ring_first(&c->out)->spoilt |= f->failed;
+            f->over = --f->undone == 0 && f->moved == f->bytes;
+        }
+        tt_ring_publish(&c->out);
+    }
+}
+
+/* ---- receiving ---- */
+
+/* If all of its message is there. What is not as it should be is none. */
+void tt_channel_end_receive(struct tt_channel *c, struct tt_flight *f)
+{
+    if (f->moved < f->arrived || f->undone || f->is_copying)
+        return;
+    c->expected--;
+    f->arrived = f->spoilt ? 0 : f->arrived;
+    f->over = true;
+}
+
+/* The record that was looked at is no longer needed, or not once the piece is over. */
+static void let_go(struct tt_channel *c, struct tt_piece piece)
+{
+    if (!piece.flight && tt_ring_is_level(&c->in)) {
+        tt_ring_pass(&c->in);
+        return;
+    }
+    c->landing[tt_ring_slot(&c->in, c->in.ahead)] = piece;
+    tt_ring_hold(&c->in);
+}
+
+/* Bytes come cut at multiples of a line, so of elements. */
+static void keep(struct tt_flight *f, const char *bytes, size_t n)
+{
+    const struct tt_fold *fold = &f->fold;
+    const void *const sources[] = {fold->left ? bytes : fold->other + f->moved, fold->left ? fold->other + f->moved : bytes};
+
+    f->folded = fold->cell && TT_LINE % fold->cell->size == 0;
+    if (f->folded)
+        fold->cell->host(fold->dst + f->moved, sources, 2, n / fold->cell->size);
+    else
+        memcpy((char *)f->buf + f->moved, bytes, n);
+}
+
+/* n bytes more of a message have come for f. What is longer than was expected is not kept. A copy to a GPU is what is
+ * returned. */
+static struct tt_piece land(struct tt_flight *f, const char *bytes, size_t n)
+{
+    const size_t room = f->moved < f->bytes ? f->bytes - f->moved : 0, kept = n < room ? n : room;
+    struct tt_piece piece = {.flight = NULL};
+    char *to = (char *)f->buf + f->moved;
+
+    if (kept > 0 && !f->place)
+        keep(f, bytes, kept);
+    f->moved += n;
+    if (kept == 0 || !f->place || f->failed)
+        return piece;
+    f->failed = tt_gpu_copy(f, TT_UP, to, bytes, kept, &piece.mark);
+    piece.flight = f->failed ? NULL : f;
+    return piece;
+}
+
+/* The flight that waits for such a message, waiting no more; or NULL. */
+static struct tt_flight *find_receive(struct tt_channel *c, const struct tt_record *r)
+{
+    for (struct tt_flight **at = &c->receives.first; *at; at = &(*at)->next)
+        if ((*at)->tag == r->tag && (*at)->context == r->context)
+            return tt_flights_take(&c->receives, at);
+    return NULL;
+}
+
+/* NULL if there is no memory. */
+static struct tt_stray *add_stray(struct tt_channel *c, const struct tt_record *r, size_t total, size_t room)
+{
+    struct tt_stray **at = &c->strays, *s = malloc(sizeof *s + room);
+
+    if (!s)
+        return NULL;
+    *s = (struct tt_stray){.context = r->context, .tag = r->tag, .total = total};
+    while (*at)
+        at = &(*at)->next;
+    return *at = s;
+}
+
+/* A message begins: for a flight that waits for it, or as a stray. False if there is no memory. */
+static bool begin_message(struct tt_channel *c, const struct tt_record *r)
+{
+    const size_t total = r->is_inline ? r->length : r->total;
+
+    c->stray = NULL;
+    c->inbound = r->kind == TT_BRINGS ? tt_offer_wanting(c, (uint32_t)r->context) : find_receive(c, r);
+    if (c->inbound)
+        c->inbound->arrived = total;
+    else
+        c->stray = add_stray(c, r, total, total);
+    return c->inbound || c->stray;
+}
+
+/* False if there is no memory. */
+static bool read_offer(struct tt_channel *c, const struct tt_record *r, const char *bytes)
+{
+    struct tt_flight *f = find_receive(c, r);
+    struct tt_stray *s = f ? NULL : add_stray(c, r, r->total, r->length);
+
+    if (f) {
+        tt_offer_meet(c, f, r->number, bytes, r->total);
+    } else if (s) {
+        s->offer = r->number;
+        memcpy(s->data, bytes, r->length);
+    }
+    if (f || s)
+        let_go(c, (struct tt_piece){.flight = NULL});
+    return f || s;
+}
+
+/* False: the record stays where it is. */
+static bool read_bytes(struct tt_channel *c, const struct tt_record *r, const char *bytes)
+{
+    struct tt_piece piece = {.flight = NULL};
+    struct tt_flight *f;
+
+    if (r->kind != TT_CONTINUES && !begin_message(c, r))
+        return false;
+    f = c->inbound;
+    if (f) {
+        f->spoilt |= r->spoilt;
+        if (f->place)
+            tt_gpu_pin(f, &c->in);
+        piece = land(f, bytes, r->length);
+        f->undone += piece.flight != NULL;
+        if (f->moved == f->arrived)
+            c->inbound = NULL;
+        tt_channel_end_receive(c, f);
+    } else {
+        memcpy(c->stray->data + c->stray->moved, bytes, r->length);
+        c->stray->moved += r->length;
+        c->stray->spoilt |= r->spoilt;
+    }
+    let_go(c, piece);
+    return true;
+}
+
+static bool read_record(struct tt_channel *c, const struct tt_record *r)
+{
+    const char *bytes = r->is_inline ? r->data : c->in.bytes + r->at;
+
+    switch (r->kind) {
+    case TT_OFFERS:
+        return read_offer(c, r, bytes);
+    case TT_STOOD:
+        tt_offer_confirmed(c, r->number, r->spoilt);
+        let_go(c, (struct tt_piece){.flight = NULL});
+        return true;
+    case TT_HAS:
+    case TT_WANTS:
+        tt_offer_answered(c, r->number, r->kind == TT_WANTS);
+        let_go(c, (struct tt_piece){.flight = NULL});
+        return true;
+    default:
+        return read_bytes(c, r, bytes);
+    }
+}
+
+/* What nobody waits for is left in the ring. */
+static void receive_on(struct tt_channel *c)
+{
+    const struct tt_record *r;
+
+    while (c->expected > 0 && (r = tt_ring_look(&c->in)) && read_record(c, r))
+        ;
+}
+
+/* What copies have read, and what stands behind it. */
+static void pass_on(struct tt_channel *c)
+{
+    const struct tt_piece *piece;
+    struct tt_flight *f;
+
+    while (!tt_ring_is_level(&c->in) && is_over(piece = &c->landing[tt_ring_slot(&c->in, c->in.next)], TT_UP)) {
+        f = piece->flight;
+        tt_ring_pass(&c->in);
+        if (f) {
+            f->undone--;
+            tt_channel_end_receive(c, f);
+        }
+    }
+}
+
+/* What has come of it so far. A copy to a GPU from memory that is not pinned reads it before it returns. */
+static void take_bytes(struct tt_channel *c, struct tt_flight *f, const struct tt_stray *s)
+{
+    struct tt_piece piece;
+
+    f->arrived = s->total;
+    f->spoilt = s->spoilt;
+    piece = land(f, s->data, s->moved);
+    if (f->moved < f->arrived) {
+        c->inbound = f;
+        c->stray = NULL;
+    }
+    if (piece.flight)
+        tt_offer_await_copy(c, f, piece.mark);
+    tt_channel_end_receive(c, f);
+}
+
+/* If the message is here already, or has begun. */
+static bool take_stray(struct tt_channel *c, struct tt_flight *f)
+{
+    struct tt_stray **at = &c->strays, *s;
+
+    while (*at && ((*at)->tag != f->tag || (*at)->context != f->context))
+        at = &(*at)->next;
+    s = *at;
+    if (!s)
+        return false;
+    *at = s->next;
+    if (s->offer)
+        tt_offer_meet(c, f, s->offer, s->data, s->total);
+    else
+        take_bytes(c, f, s);
+    free(s);
+    return true;
+}
+
+/* ---- both ---- */
+
+static void begin_receive(struct tt_channel *c, struct tt_flight *f)
+{
+    c->expected++;
+    if (!c->strays || !take_stray(c, f))
+        tt_flights_append(&c->receives, f);
+}
+
+void tt_channel_post(struct tt_channel *c, struct tt_flight *f)
+{
+    f->moved = f->arrived = 0;
+    f->over = false;
+    if (f->incoming)
+        begin_receive(c, f);
+    else if (c->sends.first || !begin_send(c, f))
+        tt_flights_append(&c->sends, f);
+    else
+        tt_offer_await(c, f);
+    if (c->broken)
+        tt_channel_break(c);
+}
+
+void tt_channel_poll(struct tt_channel *c)
+{
+    if (!tt_ring_is_level(&c->out))
+        publish_on(c);
+    if (!tt_ring_is_level(&c->in))
+        pass_on(c);
+    if (c->fetching.first)
+        tt_offer_fetch_on(c);
+    if (c->sends.first)
+        send_on(c);
+    receive_on(c);
+}
+
+/* A receive that has not all of its message has none. */
+void tt_channel_abandon(struct tt_flight *f)
+{
+    f->arrived = 0;
+    f->over = true;
+}
+
+static void abandon_all(struct tt_flights *l)
+{
+    while (l->first)
+        tt_channel_abandon(tt_flights_take(l, &l->first));
+}
+
+static void abandon_pieces(struct tt_ring *r, struct tt_piece *pieces)
+{
+    for (uint32_t i = r->next; i != r->ahead; i++) {
+        struct tt_piece *piece = &pieces[tt_ring_slot(r, i)];
+
+        if (piece->flight)
+            tt_channel_abandon(piece->flight);
+        piece->flight = NULL;
+    }
+}
+
+void tt_channel_break(struct tt_channel *c)
+{
+    const struct tt_record *r;
+
+    c->broken = true;
+    while ((r = tt_ring_look(&c->in)) && read_record(c, r))
+        ; /* what it sent before is there */
+    tt_offer_break(c);
+    abandon_all(&c->sends);
+    abandon_all(&c->receives);
+    abandon_pieces(&c->out, c->leaving);
+    abandon_pieces(&c->in, c->landing);
+    if (c->inbound)
+        tt_channel_abandon(c->inbound);
+    c->inbound = NULL;
+    c->expected = 0;
+}

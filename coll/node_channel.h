@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* To one other rank of the node and from it: flights, carried by two rings. Messages leave in the order in which they
+ * were posted, in records of at most a chunk, whether or not anybody waits for them, as far as there is room; and are
+ * told apart at the other end by communicator and tag. One that comes before it is asked for stays in the ring if it
+ * can; if something else is waited for that must be behind it, it makes way, into the heap.
+ *
+ * So a message needs no question and no answer, and nobody's sending waits for anything but the other's polling of this
+ * channel, which he does as long as he waits for anything from here.
+ *
+ * Bytes on a GPU are offered first, for the other to fetch (node_offer.c). If he cannot, they are copied to the ring,
+ * or from it, by their place, and records are published, or passed, in order as copies end. */
+#ifndef TT_NODE_CHANNEL_H
+#define TT_NODE_CHANNEL_H
+
+#include "coll/node_ring.h"
+#include "coll/wire.h"
+
+struct tt_flights {
+    struct tt_flight *first, **last;
+};
+
+void tt_flights_clear(struct tt_flights *l);
+void tt_flights_append(struct tt_flights *l, struct tt_flight *f);
+struct tt_flight *tt_flights_take(struct tt_flights *l, struct tt_flight **at); /* that which *at is */
+
+/* A copy between a record and a GPU; without a flight, the record only waits for those before it. */
+struct tt_piece {
+    struct tt_flight *flight;
+    uint64_t mark;
+};
+
+struct tt_channel {
+    struct tt_ring out, in;
+    struct tt_flights sends;    /* that are not over */
+    struct tt_flights receives; /* that no message has been found for */
+    unsigned expected;          /* receives that are not over, and offers that have no answer */
+    /* the message that is being received: by a flight, or as a stray */
+    struct tt_flight *inbound;
+    struct tt_stray *stray;
+    struct tt_stray *strays; /* messages that nobody has asked for yet, the first one first */
+    bool broken;             /* the other has died */
+    /* for GPUs */
+    struct tt_piece *leaving, *landing; /* a piece for each record of out, and of in */
+    struct tt_flights offered;          /* sends that the other may fetch */
+    struct tt_flights fetching;         /* receives that do, until the other has been told, */
+    struct tt_flights wanting;          /* or that cannot, until the bytes begin to come; */
+    struct tt_flights confirming;       /* that have, until the other says that it stood there; and sends of which that is
+                                           to be said are among those that fetch */
+    uint32_t offers;                    /* so far */
+    unsigned declined, spared;          /* of them, in a row; and sends since then that might have been offers */
+};
+
+/* Gives a channel its rings: memory of that size for each. -1: it is too small, or there is no memory. */
+int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size);
+void tt_channel_close(struct tt_channel *c);
+
+/* A flight begins, whose context is set; it must stay where it is until it is over. */
+void tt_channel_post(struct tt_channel *c, struct tt_flight *f);
+
+/* Moves on what can move. */
+void tt_channel_poll(struct tt_channel *c);
+
+/* What the flight has lent has been read. */
+void tt_channel_release(struct tt_channel *c, struct tt_flight *f);
+
+/* Nothing will come any more: all flights are over as they are, and so are all that are still to be posted. */
+void tt_channel_break(struct tt_channel *c);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bytes on a GPU need not pass through the host. A send of such is an offer: a record with their place's name. Whoever
+ * can open that copies them himself, or lets a kernel read them where they are, and says so, which ends the send, and
+ * the sender says that they stood there until then: else he has lost his context, and what was read is anything. Three
+ * records, and no byte is written twice. Whoever cannot, because his own memory is the host's, or the GPUs do not reach
+ * each other, or the driver refuses, says that he wants the bytes; then they come through the ring. So the sender need
+ * not know what memory the other has, and nothing has to be agreed on beforehand: what is the same for both is that
+ * there is a message, of this length.
+ *
+ * An offer that is declined costs an answer and its way back, so a sender that has been declined several times in a row
+ * sends the bytes at once, and only now and then asks again.
+ *
+ * An offer is data ready to be read: who posts a send has seen to it that whatever fills it is over. */
+#include "coll/node_offer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/node_gpu.h"
+
+enum { PATIENCE = 8, AGAIN = 64 };
+
+static const struct tt_piece no_piece = {.flight = NULL};
+
+/* ---- who sends ---- */
+
+static bool is_futile(struct tt_channel *c)
+{
+    return c->declined >= PATIENCE && ++c->spared % AGAIN != 0;
+}
+
+enum tt_offer tt_offer_make(struct tt_channel *c, struct tt_flight *f)
+{
+    struct tt_name name;
+    struct tt_record *r;
+    char *bytes;
+
+    if (is_futile(c) || !tt_gpu_name(f, &name))
+        return TT_OFFER_NONE;
+    r = tt_ring_claim(&c->out, sizeof name, &bytes);
+    if (!r)
+        return TT_OFFER_LATER;
+    c->offers += c->offers == UINT32_MAX ? 2 : 1; /* never 0 */
+    f->number = c->offers;
+    r->length = sizeof name;
+    r->context = f->context;
+    r->tag = f->tag;
+    r->kind = TT_OFFERS;
+    r->is_inline = r->spoilt = false;
+    r->total = f->bytes;
+    r->number = f->number;
+    memcpy(bytes, &name, sizeof name);
+    tt_channel_send_off(c, no_piece);
+    return TT_OFFER_MADE;
+}
+
+void tt_offer_await(struct tt_channel *c, struct tt_flight *f)
+{
+    if (!f->number || f->is_wanted)
+        return;
+    c->expected++;
+    tt_flights_append(&c->offered, f);
+}
+
+static struct tt_flight *take_numbered(struct tt_flights *l, uint32_t number)
+{
+    for (struct tt_flight **at = &l->first; *at; at = &(*at)->next)
+        if ((*at)->number == number)
+            return tt_flights_take(l, at);
+    return NULL;
+}
+
+void tt_offer_answered(struct tt_channel *c, uint32_t number, bool wanted)
+{
+    struct tt_flight *f = take_numbered(&c->offered, number);
+
+    if (!f)
+        return;
+    c->expected--;
+    c->declined = wanted ? c->declined + 1 : 0;
+    f->is_wanted = wanted;
+    tt_flights_append(wanted ? &c->sends : &c->fetching, f);
+}
+
+/* ---- who receives ---- */
+
+struct tt_flight *tt_offer_wanting(struct tt_channel *c, uint32_t number)
+{
+    return take_numbered(&c->wanting, number);
+}
+
+static void close_name(struct tt_flight *f)
+{
+    if (!f->name)
+        return;
+    tt_gpu_release(f, f->name);
+    free(f->name);
+    f->name = NULL;
+}
+
+/* Where its own GPU reaches what is offered, the name being kept for as long; or NULL. */
+static const void *open_name(struct tt_flight *f, const void *name)
+{
+    const void *at;
+
+    f->name = f->place ? malloc(sizeof *f->name) : NULL;
+    if (!f->name)
+        return NULL;
+    memcpy(f->name, name, sizeof *f->name);
+    at = tt_gpu_import(f, f->name);
+    if (!at) {
+        free(f->name);
+        f->name = NULL;
+    }
+    return at;
+}
+
+static void fetch(struct tt_flight *f, const void *from)
+{
+    f->is_fetched = true;
+    f->failed = tt_gpu_copy(f, TT_WITHIN, f->buf, from, f->arrived, &f->mark);
+    f->is_copying = !f->failed;
+    if (f->failed)
+        close_name(f);
+}
+
+/* More than there is room for is not fetched: that is somebody's mistake, and he who posted the receive will say so. A
+ * rank that has failed has room for nothing. */
+void tt_offer_meet(struct tt_channel *c, struct tt_flight *f, uint32_t number, const void *name, size_t total)
+{
+    const bool fits = f->buf && total <= f->bytes;
+    const void *from = fits ? open_name(f, name) : NULL;
+
+    f->number = number;
+    f->arrived = total;
+    f->is_fetched = !fits;
+    if (from && f->lends) {
+        f->at = from;
+        f->over = true;
+        c->expected--;
+        return;
+    }
+    if (from)
+        fetch(f, from);
+    tt_flights_append(&c->fetching, f);
+}
+
+void tt_channel_release(struct tt_channel *c, struct tt_flight *f)
+{
+    close_name(f);
+    f->at = NULL;
+    f->over = c->broken;
+    if (f->over)
+        return;
+    f->is_fetched = true;
+    c->expected++;
+    tt_flights_append(&c->fetching, f);
+    tt_offer_fetch_on(c);
+}
+
+void tt_offer_await_copy(struct tt_channel *c, struct tt_flight *f, uint64_t mark)
+{
+    f->is_copying = true;
+    f->mark = mark;
+    tt_flights_append(&c->fetching, f);
+}
+
+static enum tt_record_kind answer_of(const struct tt_flight *f)
+{
+    return !f->incoming ? TT_STOOD : f->is_fetched ? TT_HAS : TT_WANTS;
+}
+
+static bool write_answer(struct tt_channel *c, const struct tt_flight *f)
+{
+    char *bytes;
+    struct tt_record *r = tt_ring_claim(&c->out, 0, &bytes);
+
+    if (!r)
+        return false;
+    r->length = 0;
+    r->kind = answer_of(f);
+    r->is_inline = false;
+    r->spoilt = !f->incoming && !tt_place_lives(f->place);
+    r->number = f->number;
+    tt_channel_send_off(c, no_piece);
+    return true;
+}
+
+/* Has the copy ended, if there is one? */
+static bool is_copied(struct tt_flight *f)
+{
+    const int state = f->is_copying ? tt_gpu_reached(f, f->name ? TT_WITHIN : TT_UP, f->mark) : 1;
+
+    if (state == 0)
+        return false;
+    f->failed |= state < 0;
+    f->is_copying = false;
+    close_name(f);
+    return true;
+}
+
+/* False: it is to be asked again. */
+static bool fetch_one(struct tt_channel *c, struct tt_flight **at)
+{
+    struct tt_flight *f = *at;
+
+    if (!is_copied(f) || (f->number && !write_answer(c, f)))
+        return false;
+    tt_flights_take(&c->fetching, at);
+    if (!f->incoming)
+        f->over = true;
+    else if (f->number)
+        tt_flights_append(f->is_fetched ? &c->confirming : &c->wanting, f);
+    else
+        tt_channel_end_receive(c, f);
+    return true;
+}
+
+void tt_offer_confirmed(struct tt_channel *c, uint32_t number, bool spoilt)
+{
+    struct tt_flight *f = take_numbered(&c->confirming, number);
+
+    if (!f)
+        return;
+    f->spoilt |= spoilt;
+    f->moved = f->arrived;
+    tt_channel_end_receive(c, f);
+}
+
+void tt_offer_fetch_on(struct tt_channel *c)
+{
+    for (struct tt_flight **at = &c->fetching.first; *at;)
+        if (!fetch_one(c, at))
+            at = &(*at)->next;
+}
+
+/* ---- the other has died ---- */
+
+static void abandon_all(struct tt_flights *l)
+{
+    while (l->first) {
+        struct tt_flight *f = tt_flights_take(l, &l->first);
+
+        close_name(f);
+        tt_channel_abandon(f);
+    }
+}
+
+void tt_offer_break(struct tt_channel *c)
+{
+    abandon_all(&c->offered);
+    abandon_all(&c->fetching);
+    abandon_all(&c->wanting);
+    abandon_all(&c->confirming);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages whose bytes are on a GPU, which the other may fetch from there: for node_channel.c alone. */
+#ifndef TT_NODE_OFFER_H
+#define TT_NODE_OFFER_H
+
+#include "coll/node_channel.h"
+
+enum tt_offer { TT_OFFER_NONE, TT_OFFER_LATER, TT_OFFER_MADE }; /* NONE: it cannot be; LATER: no room */
+
+/* ---- for who sends ---- */
+enum tt_offer tt_offer_make(struct tt_channel *c, struct tt_flight *f);
+void tt_offer_await(struct tt_channel *c, struct tt_flight *f); /* if it was made; f is in no list */
+void tt_offer_answered(struct tt_channel *c, uint32_t number, bool wanted);
+
+/* ---- for who receives ---- */
+
+/* What f waits for, so many bytes, is offered under that number and this name. */
+void tt_offer_meet(struct tt_channel *c, struct tt_flight *f, uint32_t number, const void *name, size_t total);
+
+/* That which declined the offer, and does not wait for its bytes any more. */
+struct tt_flight *tt_offer_wanting(struct tt_channel *c, uint32_t number);
+
+/* What was fetched under that number stood there until then, or did not. */
+void tt_offer_confirmed(struct tt_channel *c, uint32_t number, bool spoilt);
+
+/* f has a copy under way that no record waits for. */
+void tt_offer_await_copy(struct tt_channel *c, struct tt_flight *f, uint64_t mark);
+
+void tt_offer_fetch_on(struct tt_channel *c);
+void tt_offer_break(struct tt_channel *c);
+
+/* ---- of node_channel.c ---- */
+
+/* What was claimed last is there, or will be when the piece is over. */
+void tt_channel_send_off(struct tt_channel *c, struct tt_piece piece);
+void tt_channel_end_receive(struct tt_channel *c, struct tt_flight *f);
+void tt_channel_abandon(struct tt_flight *f);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The ring between two processes. */
+#include "coll/node_ring.h"
+
+enum { LEAST_RECORDS = 4, MOST_RECORDS = 64 };
+
+/* A sixteenth of it is for records. */
+static uint32_t count_records(size_t size)
+{
+    uint32_t n = MOST_RECORDS;
+
+    while (n > LEAST_RECORDS && n * TT_LINE > size / 16)
+        n /= 2;
+    return n;
+}
+
+/* The reader's line is apart from the records by one more, since processors fetch lines in pairs. */
+bool tt_ring_open(struct tt_ring *r, void *memory, size_t size)
+{
+    const uint32_t n = count_records(size);
+    const size_t head = (size_t)(2 + n) * TT_LINE;
+
+    if (size < 2 * head)
+        return false;
+    *r = (struct tt_ring){.read = memory,
+                          .records = (struct tt_record *)((char *)memory + 2 * TT_LINE),
+                          .bytes = (char *)memory + head,
+                          .nrecords = n,
+                          .nbytes = (size - head) / TT_LINE * TT_LINE};
+    return true;
+}
+
+/* Bytes of one record lie in one piece: where n of them would begin that come next. */
+static uint64_t begin_of(const struct tt_ring *r, size_t n)
+{
+    const size_t at = r->used % r->nbytes;
+
+    return at + n > r->nbytes ? r->used + (r->nbytes - at) : r->used;
+}
+
+static bool has_room(const struct tt_ring *r, uint64_t end)
+{
+    return r->ahead - r->freed < r->nrecords && end - r->unused <= r->nbytes;
+}
+
+static void look_what_is_free(struct tt_ring *r)
+{
+    const uint32_t freed = tt_flag_read(r->read);
+
+    if (freed != r->freed)
+        r->unused = r->ends[tt_ring_slot(r, freed - 1)];
+    r->freed = freed;
+}
+
+struct tt_record *tt_ring_claim(struct tt_ring *r, size_t n, char **bytes)
+{
+    const uint64_t begin = n ? begin_of(r, n) : r->used;
+    const uint64_t end = begin + (n + TT_LINE - 1) / TT_LINE * TT_LINE;
+    struct tt_record *record = &r->records[tt_ring_slot(r, r->ahead)];
+
+    if (!has_room(r, end)) {
+        look_what_is_free(r);
+        if (!has_room(r, end))
+            return NULL;
+    }
+    r->used = r->ends[tt_ring_slot(r, r->ahead++)] = end;
+    *bytes = r->bytes + begin % r->nbytes;
+    record->at = begin % r->nbytes;
+    return record;
+}
+
+void tt_ring_publish(struct tt_ring *r)
+{
+    struct tt_record *record = tt_ring_first(r);
+
+    tt_flag_raise(&record->turn, ++r->next);
+}
+
+struct tt_record *tt_ring_look(struct tt_ring *r)
+{
+    struct tt_record *record = &r->records[tt_ring_slot(r, r->ahead)];
+
+    return tt_flag_read(&record->turn) == r->ahead + 1 ? record : NULL;
+}
+
+void tt_ring_pass(struct tt_ring *r)
+{
+    r->ahead += r->ahead == r->next;
+    tt_flag_raise(r->read, ++r->next);
+}
+
+void tt_ring_hold(struct tt_ring *r)
+{
+    r->ahead++;
+}

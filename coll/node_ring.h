@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From one process to another, through memory that both have: a ring of records, of a cache line each, and one of the
+ * bytes that do not fit into their records. One writes, one reads, neither locks.
+ *
+ * A record's turn tells whether it is there: lines have fixed places and turns go up, so what an earlier lap left
+ * there is never taken for news, and there is nothing to be cleared. A short message is one line, so it crosses between two
+ * cores once. How many records have been read is in a line of the reader's own, at which the writer looks only when the
+ * ring seems full: once in a lap.
+ *
+ * Why it is right where memory is weak: what is in a record and its bytes is written before its turn is raised, and read
+ * after the turn was seen; and it is written again after the count of read records was seen to include it, which is
+ * raised after it was read. tests/test_node_ring.c tries all interleavings, with all values that may be seen. */
+#ifndef TT_NODE_RING_H
+#define TT_NODE_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "coll/node_flag.h"
+
+enum { TT_LINE = 64, TT_INLINE = 40 };
+
+/* What a record is about: */
+enum tt_record_kind {
+    TT_BEGINS,    /* a message, `total` bytes long, of which `length` are here */
+    TT_CONTINUES, /* the message that was begun last */
+    TT_OFFERS,    /* a message of `total` bytes, for the other to fetch: these are the name of their place (dev.h) */
+    TT_HAS,       /* the other has fetched what was offered under `number`, */
+    TT_STOOD,     /* which still stood there then, unless this is spoilt; */
+    TT_WANTS,     /* or cannot, and wants the bytes; */
+    TT_BRINGS     /* which begin here, as a message whose context is that number */
+};
+
+struct tt_record {
+    tt_flag turn; /* its number, counted from 1, once it is there */
+    uint32_t length;
+    uint64_t context;
+    int32_t tag;
+    uint16_t kind;
+    bool is_inline, spoilt; /* spoilt: what is here is not what it should be */
+    union {
+        char data[TT_INLINE]; /* is_inline: the whole message */
+        struct {
+            uint64_t total;
+            uint64_t at; /* where its bytes are in the ring of bytes */
+            uint32_t number;
+        };
+    };
+};
+_Static_assert(sizeof(struct tt_record) == TT_LINE, "a record is a cache line");
+
+/* One side's view. */
+struct tt_ring {
+    tt_flag *read; /* how many records have been read */
+    struct tt_record *records;
+    char *bytes;
+    uint32_t nrecords; /* a power of two */
+    size_t nbytes;     /* a multiple of TT_LINE */
+    uint32_t next;     /* record: number of it, counted from 0 */
+    uint32_t ahead;    /* next, or beyond: those between are claimed and not yet published, or held and not yet passed */
+    /* the writer's: */
+    uint32_t freed;       /* so many records have been read, when last looked */
+    uint64_t used, unused; /* of the ring of bytes, in all laps: what is given away ends there; what is not yet free begins */
+    uint64_t *ends;       /* where the bytes of each record end */
+};
+
+/* How a piece of memory is laid out as a ring; all of it is zero at first. False: too small for one. The view of the
+ * writer needs `ends`, as many as there are records. */
+bool tt_ring_open(struct tt_ring *r, void *memory, size_t size);
+
+/* For the writer: one record more, and *bytes where n bytes are to be (none if n is 0); NULL if there is no room now. What
+ * was claimed is there for the reader once it is published; of several, the first one first. */
+struct tt_record *tt_ring_claim(struct tt_ring *r, size_t n, char **bytes);
+void tt_ring_publish(struct tt_ring *r);
+
+/* For the reader: the next record, if it is there, else NULL; it is gone once it is passed. Or it is held: looking finds
+ * the one behind it, and passing the first one that is held. */
+struct tt_record *tt_ring_look(struct tt_ring *r);
+void tt_ring_pass(struct tt_ring *r);
+void tt_ring_hold(struct tt_ring *r);
+
+/* The record that is to be published, or passed, next; and where it is in a list of as many as there are. */
+static inline uint32_t tt_ring_slot(const struct tt_ring *r, uint32_t number)
+{
+    return number & (r->nrecords - 1);
+}
+
+static inline struct tt_record *tt_ring_first(const struct tt_ring *r)
+{
+    return &r->records[tt_ring_slot(r, r->next)];
+}
+
+/* Does nothing stand between next and ahead? */
+static inline bool tt_ring_is_level(const struct tt_ring *r)
+{
+    return r->next == r->ahead;
+}
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waiting by polling. */
+#ifndef TT_PAUSE_H
+#define TT_PAUSE_H
+
+#include <stdbool.h>
+
+/* Once it is known whether ranks outnumber the cores of this node. */
+void tt_wait_open(bool crowded);
+
+/* Polls something that was not yet true until it is. Between polls the core is given to others if that is how TUTTI_WAIT
+ * has it, or if it has taken long; and what the MPI below has under way moves on, too. */
+void tt_wait(bool (*done)(void *), void *what);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Stores that go past the caches. Before an ordinary store to memory that is in no cache, the line is read, so a long
+ * result costs one read of itself more than it need; and it pushes out of the caches what is there, to be pushed out
+ * by what follows before anybody reads it. Only where it is longer than what the caches hold for it does that pay. */
+#ifndef TT_STREAM_H
+#define TT_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* From how many bytes on that one call moves, its sources and its result together, that is: more than a share of the last
+ * cache holds. It is a constant, 8 MiB, because what the system says of the cache is not to be trusted: a virtual
+ * machine with 32 MiB of it said 320. SIZE_MAX where the processor has no such stores. */
+extern size_t tt_stream_from;
+
+/* Is a reduction (or copy, k being 1) of so many bytes of each of k sources to dst to be streamed? Not into one of its
+ * sources, whose lines are in the cache when they are written. */
+bool tt_streams(const void *dst, const void *const *src, int k, size_t bytes);
+
+/* Copies to any address past the caches. Others may see it in any order, and only after tt_stream_end(true). */
+void tt_stream(void *to, const void *from, size_t bytes);
+void tt_stream_end(bool streamed);
+
+/* memcpy, past the caches if that pays. */
+void tt_copy_host(void *to, const void *from, size_t bytes);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory that ranks of a node share: node GROUPS WAY | kill. GROUPS of ranks share it, told apart by their number modulo
+ * that; 0: nobody does. WAY is how it was made, as /proc/self/maps names it. Sums come out right in any case, at sizes that
+ * go in one line, in one record, and in many; and nothing stays in /dev/shm, which run.sh sees to. kill: one rank is killed
+ * in the middle; a rank that outlives it gets an error and says so. Not linked with the harness: what ends here is looked at
+ * from outside. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size, checks, failures;
+
+static void expect(int ok, const char *what, long got)
+{
+    checks++;
+    if (ok)
+        return;
+    failures++;
+    fprintf(stderr, "FAIL rank %d: %s: %ld\n", rank, what, got);
+}
+
+/* The file that the shared memory is, as a number; 0: there is none. */
+static long shared_file(const char *way)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[1024];
+    long inode = 0;
+
+    while (maps && fgets(line, sizeof line, maps))
+        if (strstr(line, way))
+            sscanf(line, "%*s %*s %*s %*s %ld", &inode);
+    if (maps)
+        fclose(maps);
+    return inode;
+}
+
+static void check_groups(int groups, const char *way)
+{
+    long *all = malloc((size_t)size * sizeof *all);
+    const long mine = groups ? shared_file(way) : shared_file("tutti-") + shared_file("memfd:tutti");
+
+    PMPI_Allgather(&mine, 1, MPI_LONG, all, 1, MPI_LONG, MPI_COMM_WORLD);
+    expect((mine != 0) == (groups != 0), "is there shared memory?", mine);
+    for (int r = 0; groups && r < size; r++)
+        expect((all[r] == mine) == (r % groups == rank % groups), "is it shared with this rank?", r);
+    free(all);
+}
+
+static void check_sums(int n)
+{
+    double *mine = malloc((size_t)n * sizeof *mine), *sums = malloc((size_t)n * sizeof *sums);
+    long wrong = 0;
+
+    for (int i = 0; i < n; i++)
+        mine[i] = rank + i % 7;
+    MPI_Allreduce(mine, sums, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < n; i++)
+        wrong += sums[i] != size * (size - 1) / 2 + size * (i % 7);
+    expect(wrong == 0, "wrong elements of a sum", wrong);
+    MPI_Bcast(sums, n, MPI_DOUBLE, size - 1, MPI_COMM_WORLD);
+    MPI_Bcast(mine, n, MPI_DOUBLE, size - 1, MPI_COMM_WORLD);
+    for (int i = 0; i < n; i++)
+        wrong += mine[i] != size - 1 + i % 7;
+    expect(wrong == 0, "wrong elements of a broadcast", wrong);
+    free(mine);
+    free(sums);
+}
+
+static int look(int groups, const char *way)
+{
+    int total = 0;
+
+    check_groups(groups, way);
+    for (int n = 1; n < 1 << 19; n = n * 5 + 1)
+        check_sums(n);
+    PMPI_Reduce(&failures, &total, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("node %d %s: %d ranks\n%d%%: Checks: %d, Failures: %d, Errors: 0\n", groups, way, size, total ? 0 : 100,
+               checks, total);
+    MPI_Finalize();
+    return failures != 0;
+}
+
+/* Each in its own loop, so that some are in a call when it happens. */
+static int lose_one(void)
+{
+    double x = 1, sum;
+    int error = MPI_SUCCESS;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 1000 && error == MPI_SUCCESS; i++) {
+        if (i == 500 && rank == size - 1)
+            kill(getpid(), SIGKILL);
+        error = MPI_Allreduce(&x, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    }
+    printf("rank %d %s\n", rank, error == MPI_SUCCESS ? "knows nothing" : "got an error in time");
+    fflush(stdout);
+    _exit(0);
+}
+
+int main(int argc, char **argv)
+{
+    alarm(100);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return argc < 3 ? lose_one() : look(atoi(argv[1]), argv[2]);
+}

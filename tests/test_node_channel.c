@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two channels back to back (coll/node_channel.c): that every message comes to the receive it is for, whole, in whatever
+ * order either side posts and polls, and whether or not it is waited for. All orders of a few posts and polls are tried in
+ * one thread, then many messages between two. (The flags under the messages are test_node_ring.c's.) */
+#include <check.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/config.h"
+#include "coll/node_channel.h"
+
+void tt_log(enum tt_log_level level, const char *format, ...)
+{
+    (void)level;
+    (void)format;
+}
+
+enum { A, B, SIDES, PIECE = 16 << 10, MOST = 1000, LONGEST = 20 << 10 };
+
+static char rings[SIDES][PIECE] __attribute__((aligned(TT_LINE)));
+static struct tt_channel sides[SIDES];
+
+static void open_sides(void)
+{
+    memset(rings, 0, sizeof rings);
+    ck_assert_int_eq(tt_channel_open(&sides[A], rings[A], rings[B], PIECE), 0);
+    ck_assert_int_eq(tt_channel_open(&sides[B], rings[B], rings[A], PIECE), 0);
+}
+
+static void close_sides(void)
+{
+    tt_channel_close(&sides[A]);
+    tt_channel_close(&sides[B]);
+}
+
+/* A message's flight at one end, and its bytes. */
+struct end {
+    struct tt_flight f;
+    char *bytes;
+};
+
+static char byte_of(int message, size_t i)
+{
+    return (char)(message * 31 + (int)(i % 251));
+}
+
+static void make(struct end *e, int message, bool incoming, size_t bytes, size_t room)
+{
+    e->bytes = malloc(room + 1);
+    for (size_t i = 0; i < room; i++)
+        e->bytes[i] = incoming ? -1 : byte_of(message, i);
+    e->f = (struct tt_flight){.buf = e->bytes, .bytes = bytes, .incoming = incoming, .tag = message, .context = 7};
+}
+
+static bool is_right(const struct end *e, int message, size_t sent)
+{
+    const size_t kept = sent < e->f.bytes ? sent : e->f.bytes;
+
+    if (!e->f.over || e->f.arrived != sent)
+        return false;
+    for (size_t i = 0; i < e->f.bytes; i++)
+        if (e->bytes[i] != (i < kept ? byte_of(message, i) : -1))
+            return false;
+    return true;
+}
+
+/* ---- all orders ---- */
+
+/* What a side does, in its order: posts a send or a receive of message `of`. */
+struct act {
+    bool receives;
+    int of;
+};
+enum { ACTS = 4, MESSAGES = 4, POLLS = 2 };
+
+struct script {
+    size_t sent[MESSAGES], due[MESSAGES];
+    int tag[MESSAGES];
+    struct act acts[SIDES][ACTS];
+};
+
+static const struct script scripts[] = {
+    /* an exchange of long ones, with a short one behind each, received in the other order */
+    {.sent = {LONGEST, 8, LONGEST, 8},
+     .due = {LONGEST, 8, LONGEST, 8},
+     .tag = {1, 2, 1, 2},
+     .acts = {{{false, 0}, {false, 1}, {true, 3}, {true, 2}}, {{false, 2}, {false, 3}, {true, 1}, {true, 0}}}},
+    /* two of one tag, in order; nothing where something is due, and more than is due */
+    {.sent = {100, 3000, 0, 9000},
+     .due = {100, 3000, 500, 40},
+     .tag = {1, 1, 1, 2},
+     .acts = {{{false, 0}, {false, 1}, {true, 2}, {true, 3}}, {{true, 0}, {true, 1}, {false, 2}, {false, 3}}}},
+    /* one way, the last one first */
+    {.sent = {9000, 3, 64, 9000},
+     .due = {9000, 3, 64, 9000},
+     .tag = {1, 2, 3, 4},
+     .acts = {{{false, 0}, {false, 1}, {false, 2}, {false, 3}}, {{true, 3}, {true, 2}, {true, 1}, {true, 0}}}}};
+
+struct play {
+    const struct script *script;
+    struct end out[MESSAGES], in[MESSAGES];
+    int done[SIDES], polled[SIDES];
+};
+
+static void act(struct play *p, int side)
+{
+    const struct act *a = &p->script->acts[side][p->done[side]++];
+    struct end *e = a->receives ? &p->in[a->of] : &p->out[a->of];
+    const size_t bytes = a->receives ? p->script->due[a->of] : p->script->sent[a->of];
+
+    make(e, a->of, a->receives, bytes, bytes);
+    e->f.tag = p->script->tag[a->of];
+    tt_channel_post(&sides[side], &e->f);
+}
+
+/* The choice-th of what can be done next: 0 and 1 the next act of a side, 2 and 3 a poll. False: it cannot. */
+static bool step(struct play *p, int choice)
+{
+    const int side = choice % SIDES;
+
+    if (choice < SIDES) {
+        if (p->done[side] == ACTS)
+            return false;
+        p->polled[side] = 0;
+        act(p, side);
+        return true;
+    }
+    if (p->done[side] == 0 || p->polled[side]++ >= POLLS)
+        return false; /* enough for nothing to change any more */
+    tt_channel_poll(&sides[side]);
+    return true;
+}
+
+static void finish(struct play *p)
+{
+    for (int side = 0; side < SIDES; side++)
+        while (p->done[side] < ACTS)
+            act(p, side);
+    for (int i = 0; i < 200; i++)
+        tt_channel_poll(&sides[i % SIDES]);
+    for (int m = 0; m < MESSAGES; m++) {
+        if (!p->out[m].f.over || !is_right(&p->in[m], m, p->script->sent[m]))
+            ck_abort_msg("message %d of script %d has not come, or not as it was sent", m, (int)(p->script - scripts));
+        free(p->out[m].bytes);
+        free(p->in[m].bytes);
+    }
+}
+
+/* An order is a number, a choice in each digit. */
+static void play(const struct script *script, unsigned order, int length)
+{
+    struct play p = {.script = script};
+
+    open_sides();
+    for (int i = 0; i < length; i++, order /= 2 * SIDES)
+        if (!step(&p, (int)(order % (2 * SIDES))))
+            break;
+    finish(&p);
+    if (sides[A].expected || sides[B].expected || sides[A].strays || sides[B].strays)
+        ck_abort_msg("something is left");
+    close_sides();
+}
+
+START_TEST(any_order_of_posts_and_polls_will_do)
+{
+    enum { LENGTH = 6 };
+
+    for (unsigned order = 0; order < 1u << (2 * LENGTH); order++)
+        play(&scripts[_i], order, LENGTH);
+}
+END_TEST
+
+/* ---- the end of one ---- */
+
+START_TEST(what_a_dead_one_sent_is_there_and_the_rest_is_over)
+{
+    struct end sent, got, due, late, cut, part;
+
+    open_sides();
+    make(&sent, 1, false, 3000, 3000);
+    make(&got, 1, true, 3000, 3000);
+    make(&due, 2, true, 10, 10);
+    make(&late, 3, true, 10, 10);
+    make(&cut, 4, false, LONGEST, LONGEST);
+    make(&part, 4, true, LONGEST, LONGEST);
+    tt_channel_post(&sides[A], &sent.f);
+    tt_channel_post(&sides[A], &cut.f); /* it does not fit, and there it ends */
+    tt_channel_post(&sides[B], &due.f);
+    tt_channel_post(&sides[B], &part.f);
+    tt_channel_break(&sides[B]);
+    ck_assert(due.f.over && due.f.arrived == 0);
+    ck_assert(part.f.over && part.f.arrived == 0);
+    tt_channel_post(&sides[B], &got.f);
+    ck_assert(is_right(&got, 1, 3000));
+    tt_channel_post(&sides[B], &late.f);
+    ck_assert(late.f.over && late.f.arrived == 0);
+    close_sides();
+}
+END_TEST
+
+/* ---- two threads ---- */
+
+static size_t length_of(int message)
+{
+    static const size_t lengths[] = {8, 0, 40, 41, 600, 5000, 8, 9, 20000, LONGEST};
+
+    return lengths[message % 10];
+}
+
+/* Sends a message and receives the other's; every third time, of two that are sent the second is received first. */
+static void exchange(struct tt_channel *c, int message)
+{
+    const int n = message % 3 == 0 ? 2 : 1;
+    struct end out[2], in[2];
+
+    for (int i = 0; i < n; i++) {
+        make(&out[i], message + i, false, length_of(message + i), length_of(message + i));
+        tt_channel_post(c, &out[i].f);
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        make(&in[i], message + i, true, length_of(message + i), length_of(message + i));
+        tt_channel_post(c, &in[i].f);
+        while (!in[i].f.over) {
+            tt_channel_poll(c);
+            sched_yield();
+        }
+        if (!is_right(&in[i], message + i, length_of(message + i)))
+            abort();
+    }
+    for (int i = 0; i < n; i++) {
+        while (!out[i].f.over)
+            tt_channel_poll(c);
+        free(out[i].bytes);
+        free(in[i].bytes);
+    }
+}
+
+static void *chat(void *side)
+{
+    for (int message = 0; message < MOST; message += 2)
+        exchange(side, message);
+    return NULL;
+}
+
+START_TEST(two_threads_get_what_the_other_sent)
+{
+    pthread_t other;
+
+    open_sides();
+    ck_assert_int_eq(pthread_create(&other, NULL, chat, &sides[B]), 0);
+    chat(&sides[A]);
+    pthread_join(other, NULL);
+    close_sides();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("node_channel");
+    TCase *all = tcase_create("all");
+    SRunner *r = srunner_create(s);
+    int failed;
+
+    tcase_set_timeout(all, 300);
+    tcase_add_loop_test(all, any_order_of_posts_and_polls_will_do, 0, (int)(sizeof scripts / sizeof *scripts));
+    tcase_add_test(all, what_a_dead_one_sent_is_there_and_the_rest_is_over);
+    tcase_add_test(all, two_threads_get_what_the_other_sent);
+    suite_add_tcase(s, all);
+    srunner_run_all(r, CK_NORMAL);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
