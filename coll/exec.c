@@ -220,15 +220,15 @@ static void take(struct tt_req *req, int lane, struct tt_flight *f)
     const struct tt_step *s = &req->plan->steps[f->step];
 
     f->taken = true;
+    req->moved = true;
     req->lanes[lane].arriving--;
     req->lanes[lane].lent += f->at != NULL;
-    if (!req->failed && f->arrived != f->bytes) {
-        req->told = true;
+    req->told |= !req->failed && f->arrived != f->bytes;
+    if (f->arrived != f->bytes)
         fail(req,
              "rank %d sent %zu bytes where %zu were due: it failed, or passed on that another did, or gave a "
              "different count",
              f->peer, f->arrived, f->bytes);
-    }
     if (!req->failed && s->verb == TT_RECV_REDUCE && !f->folded)
         post_local(req, lane, s);
 }
