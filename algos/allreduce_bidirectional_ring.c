@@ -54,14 +54,15 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     const int p = net->size;
     const int64_t half = tt_cut(s->count, 2, 1);
     const double n = tt_bytes(s, tt_cut(half, p, 1)), adds = tt_adds(net, n);
-    const struct tt_fares *one = &net->shift[0], late = tt_out_of_step(net, &net->both, n), *both = &late;
+    const double over = half % p == 0 ? 0.4 : 0.6; /* blocks that are not as long get ranks out of step */
+    const struct tt_fares *one = &net->shift[0], late = tt_out_of_step(net, &net->both, n, over), *both = &late;
     const double reducing =
         net->overhead + tt_larger(step(&both->near, &one->near, n, adds), step(&both->far, &one->far, n, adds));
 
     if (p == 1)
         return tt_copies(net, 2 * n);
     if (half < p)
-        return tt_rounds(net, one, n, 2 * (p - 1), half) + (p - 1) * adds;
+        return tt_rounds(net, one, n, 2 * (p - 1), half) + (p - 1) * (1 + 0.5 * half / p) * adds;
     return tt_larger((p - 1) * 2 * adds + tt_takes(net, both, n), (p - 1) * reducing + adds) +
            (p - 1) * tt_takes(net, both, n);
 }

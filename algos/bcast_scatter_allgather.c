@@ -77,7 +77,8 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
         net->shift[0].crossing > 0 ? 1 / net->shift[0].crossing : p; /* ranks of a node, one after another */
     const int64_t waits = p - (int)row + 1; /* the ring stops at a node's first rank when it has its own */
     const double n = tt_parts_bytes(s, p, 1);
-    const struct tt_fares thin = p > 1 ? thinned(net) : (struct tt_fares){0}, ring = tt_out_of_step(net, &thin, n);
+    const double over = s->count % p == 0 ? 0.1 : 0.4; /* blocks that are not as long get ranks out of step */
+    const struct tt_fares thin = p > 1 ? thinned(net) : (struct tt_fares){0}, ring = tt_out_of_step(net, &thin, n, over);
     double t = 0;
 
     for (int k = 0; 1 << k < p; k++)

@@ -32,14 +32,14 @@ static inline double tt_hop(const struct tt_net *net, const struct tt_fares *f, 
     return n > 0 && f->any ? net->overhead + near + f->crossing * (far - near) : 0;
 }
 
-/* The same fares where ranks are out of step: alpha is over, mostly, while others use the link. */
-static inline struct tt_fares tt_out_of_step(const struct tt_net *net, const struct tt_fares *f, double n)
+/* The same fares where ranks are out of step: so much of alpha is over while others use the link. */
+static inline struct tt_fares tt_out_of_step(const struct tt_net *net, const struct tt_fares *f, double n, double over)
 {
     const double near = n * (f->near.beta - net->alone.near.beta), far = n * (f->far.beta - net->alone.far.beta);
     struct tt_fares g = *f;
 
-    g.near.alpha -= 0.4 * tt_smaller(f->near.alpha, near > 0 ? near : 0);
-    g.far.alpha -= 0.4 * tt_smaller(f->far.alpha, far > 0 ? far : 0);
+    g.near.alpha -= over * tt_smaller(f->near.alpha, near > 0 ? near : 0);
+    g.far.alpha -= over * tt_smaller(f->far.alpha, far > 0 ? far : 0);
     return g;
 }
 
@@ -175,7 +175,7 @@ struct tt_sent {
     bool blocks, first;
 };
 
-/* Ranks meet, and add. Who has to wait waits. */
+/* Ranks meet, and add: then the others' links are busy again before who comes late is there. Who has to wait waits. */
 void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_meetings *step, struct tt_sent sent,
                   bool add);
 

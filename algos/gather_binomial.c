@@ -54,19 +54,31 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 }
 
 /* When a rank that has so many blocks to send to the rank whose child number k it is is over; free: when that rank's
- * ports, within nodes and across, are. */
-static double arrive(const struct tt_net *net, int k, double ready, double n, double free[2])
+ * ports, within nodes and across, are. No more share a link than send, of so many ranks. */
+static double arrive(const struct tt_net *net, int k, int ranks, double ready, double n, double free[2])
 {
     const bool far = net->gathered[k].far.alpha > 0 || net->gathered[k].far.beta > 0;
     const struct tt_fare *f = far ? &net->gathered[k].far : &net->gathered[k].near;
+    const double alone = far ? net->alone.far.beta : net->alone.near.beta;
+    const double beta = tt_smaller(f->beta, alone * ((ranks + (1 << k)) >> (k + 1)));
 
-    free[far] = tt_larger(free[far], ready + net->overhead + f->alpha) + n * f->beta;
+    free[far] = tt_larger(free[far], ready + net->overhead + f->alpha) + n * beta;
     return free[far];
+}
+
+/* Are the last ranks, from that one on, all of a node, where nodes have their ranks in a row? */
+static bool on_its_own(const struct tt_net *net, int first)
+{
+    const bool rows = net->across && net->shift[0].crossing * net->size < net->across->size + 0.5;
+
+    return rows && first > 0 && net->node[first] == net->node[first - 1] + 1 &&
+           net->node[first] == net->node[net->size - 1];
 }
 
 /* When a rank with a subtree of so many ranks has all of its blocks; full[k]: with one of 2^k. */
 static double complete(const struct tt_net *net, int ranks, double n, const double *full, double last)
 {
+    const int first = net->size - ranks, sharing = on_its_own(net, first) ? ranks : net->size;
     double free[2] = {0}, t = tt_copies(net, n);
     bool arrived = false;
 
@@ -74,11 +86,11 @@ static double complete(const struct tt_net *net, int ranks, double n, const doub
         const int rest = ranks - (1 << k), blocks = rest < 1 << k ? rest : 1 << k, top = tt_steps(ranks) - 1;
 
         if (!arrived && k < top && last < full[k]) {
-            t = tt_larger(t, arrive(net, top, last, n * (ranks - (1 << top)), free));
+            t = tt_larger(t, arrive(net, top, sharing, last, n * (ranks - (1 << top)), free));
             arrived = true;
         }
         if (k < top || !arrived)
-            t = tt_larger(t, arrive(net, k, k < top ? full[k] : last, n * blocks, free));
+            t = tt_larger(t, arrive(net, k, sharing, k < top ? full[k] : last, n * blocks, free));
     }
     return t;
 }

@@ -589,7 +589,8 @@ double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe
     const double wire = tt_larger(w.within, w.across), busiest = tt_larger(wire, local), rest = w.all + local - busiest;
     const double exposed = tt_smaller(1, segments == 1 ? segment : segment * lanes / 2);
     const double third = tt_smaller(local, tt_smaller(w.within, w.across)); /* no less busy than that */
-    const double queues = segments == 1 ? 0 : waits(tt_smaller(wire, local), third, busiest) / lanes;
+    const double queues =
+        segments == 1 ? 0 : (1 - w.apart) * waits(tt_smaller(wire, local), third, busiest) / lanes;
     const double flow = w.alphas + busiest + exposed * rest + queues;
     const double round = w.alpha + tt_larger(2 * segment * wire, w.messages * net->overhead) + segment * w.local;
     const double rounds = w.alphas + (segments - 1) * round + segment * (w.all + local);

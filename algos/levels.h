@@ -175,12 +175,14 @@ double tt_most_across(const struct tt_net *net); /* the same of the smallest nod
 /* A pipeline's stages, for all of the vector. Their alpha, together, at most, and the last one's; how long the first, and
  * how long all of them take, one after the other, and how long the busiest port within, and across, is at work; how many
  * messages a rank posts for a segment, and others before or after it; how long its reductions and copies take, and those
- * that are made while messages of the first stage are under way. */
+ * that are made while messages of the first stage are under way; and how much of all that is not the same rank's, whose
+ * lanes then wait for each other the less. */
 struct tt_stages {
     double alphas, alpha, last, first;
     double all, within, across;
     double messages, hiding, later, beside;
     double local, aside;
+    double apart;
 };
 
 /* So many reductions, or copies, of each segment, and of so many bytes in all. */

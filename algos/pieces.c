@@ -171,27 +171,44 @@ struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add)
     return ready;
 }
 
-/* A meeting, once both are ready. */
-static double meeting_takes(const struct tt_net *net, const struct tt_meeting *m, struct tt_sent sent, bool add)
+/* A meeting, once both are ready: so late after the step's first ones that a part of what shares its links is over. */
+static double meeting_takes(const struct tt_net *net, const struct tt_meeting *m, struct tt_sent sent, double late)
 {
     const double n = sent.blocks ? m->blocks * sent.n : sent.n;
     const double flows = sent.blocks ? m->share * sent.n : m->fare.beta * sent.n;
+    const bool far = m->fare.alpha == net->alone.far.alpha;
+    const double alone = n * (far ? net->alone.far.beta : net->alone.near.beta);
 
-    return n > 0 ? net->overhead + m->fare.alpha + flows + (add ? tt_adds(net, n) : 0) : 0;
+    return n > 0 ? net->overhead + m->fare.alpha + tt_larger(alone, flows - 0.2 * late) : 0;
+}
+
+static double both_ready(const struct tt_ready *t, const struct tt_meeting *m)
+{
+    return tt_larger(t->at[m->of[0]], t->at[m->of[1]]);
+}
+
+static double first_ready(const struct tt_ready *t, const struct tt_meetings *step, bool first)
+{
+    double early = tt_all_ready(t);
+
+    for (int i = 0; i < step->n; i++)
+        if (step->of[i].any && (step->of[i].first || !first))
+            early = tt_smaller(early, both_ready(t, &step->of[i]));
+    return early;
 }
 
 void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_meetings *step, struct tt_sent sent,
                   bool add)
 {
     const struct tt_ready before = *t;
+    const double early = first_ready(t, step, sent.first);
 
     for (int i = 0; i < step->n; i++) {
         const struct tt_meeting *m = &step->of[i];
-        const double a = before.at[m->of[0]], b = before.at[m->of[1]];
+        const double ready = both_ready(&before, m), n = sent.blocks ? m->blocks * sent.n : sent.n;
+        const double takes = meeting_takes(net, m, sent, add ? 0 : ready - early) + (add ? tt_adds(net, n) : 0);
 
-        t->at[i] = tt_larger(a, b) + (m->any ? meeting_takes(net, m, sent, add) : 0);
-        if (sent.first && !m->first)
-            t->at[i] = 0;
+        t->at[i] = sent.first && !m->first ? 0 : ready + (m->any ? takes : 0);
         t->pairs[i] = m->pairs;
     }
     t->kinds = step->n;

@@ -258,7 +258,7 @@ static struct tt_stages stages_of(const struct tt_net *net, const struct tt_pipe
     const int pieces = elements < rails ? 0 : tt_smaller(home->ranks - 1, elements / rails);
     const double to_root = home->ranks > 1 && rails > 1 ? n * net->within->alone.near.beta : 0;
     double busy = home_busy(net, home->ranks, n), nics = 0;
-    struct tt_stages w = {0};
+    struct tt_stages w = {.apart = 0.6}; /* who sends slices home, and who collects them there */
 
     add_home(&w, net, pipe, s, home->ranks);
     for (int i = 0; i < net->classes; i++) {

@@ -16,7 +16,9 @@
 #include "coll/explain.h"
 #include "coll/hints.h"
 #include "coll/hook.h"
+#include "coll/report.h"
 #include "coll/vote.h"
+#include "coll/watch.h"
 
 static enum tt_begun refuse(struct tt_task *task, int *error, int class, const char *why)
 {
@@ -272,13 +274,24 @@ static int settle(const struct tt_side *side)
     return error;
 }
 
+/* The first time that memory of a GPU is met, this starts what works there. */
+static int look_at_sides(struct tt_job *job)
+{
+    const uint64_t begun = tt_listening && tt_driver_present() ? tt_setup_begin() : 0;
+    const int error = tt_job_look(job);
+
+    if (begun)
+        tt_setup_end(begun);
+    return error;
+}
+
 /* Looks where the buffers are. *home: where a plan would work, and *staged: what it would route through pinned memory.
  * NULL, or the reason why this rank can only go through the motions. */
 static const char *look(struct tt_job *job, struct tt_place **home, unsigned *staged)
 {
     *staged = 0;
     *home = tt_host_place();
-    if (tt_job_look(job))
+    if (look_at_sides(job))
         return tt_fault();
     *home = tt_job_home(job);
     if (!tt_job_touches_device(job))
@@ -317,7 +330,7 @@ static bool is_at_once(const struct tt_job *job, enum tt_flavour flavour)
 /* Of a call on host memory that the MPI below is to do: may it have the call itself, instead of one of Tutti's? */
 static bool is_the_mpis(const struct tt_job *job, enum tt_flavour flavour)
 {
-    return flavour == TT_NONBLOCKING || is_at_once(job, flavour);
+    return (flavour == TT_NONBLOCKING && !tt_report_runs) || is_at_once(job, flavour);
 }
 
 /* What is checked starts when the ranks have met; a blocking call is checked before it is begun. */

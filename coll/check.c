@@ -21,8 +21,8 @@
 #include "coll/request.h"
 #include "coll/ticks.h"
 
-/* Of tags: those beyond the plans' and the notice's. */
-enum tag { RECORD = 1, ANSWER, IMPATIENT, VERDICT, QUESTION };
+/* Of tags: those beyond the plans', the notice's and the clocks'. */
+enum tag { RECORD = 2, ANSWER, IMPATIENT, VERDICT, QUESTION };
 
 enum { GRACE_S = 2 }; /* so long rank 0 has to answer who asks it */
 

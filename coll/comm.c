@@ -15,6 +15,7 @@
 #include "coll/meet.h"
 #include "coll/nccl_comm.h"
 #include "coll/node.h"
+#include "coll/report.h"
 #include "coll/topology.h"
 
 enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
@@ -76,6 +77,7 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
     (void)extra;
     atomic_fetch_add(&frees, 1);
     c->freed = true;
+    tt_report_freed(c);
     tt_comm_release(c);
     return MPI_SUCCESS;
 }

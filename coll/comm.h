@@ -56,6 +56,7 @@ struct tt_comm {
         *staged; /* the same where GPU memory goes by way of the host, if it does, and there is NCCL; or NULL */
     struct tt_hints *hints; /* its info keys; NULL: none */
     struct tt_checks *checks; /* of TUTTI_CHECK (check.h); NULL: none yet */
+    struct tt_arrivals *arrivals; /* of TUTTI_REPORT (report.h); NULL: none yet */
     struct tt_nccl_known known;
     struct tt_nccl_life *nccl; /* nccl_comm.h; NULL: nobody has asked for it yet */
     struct tt_cache cache;

@@ -51,7 +51,7 @@ static const char *setting(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* The place of value among words "a|b|c", or -1. */
+/* The place of value among words "a|b|c", or -1. A last word "file" is any other. */
 static int64_t word_find(const char *words, const char *value)
 {
     const size_t length = strlen(value);
@@ -62,7 +62,7 @@ static int64_t word_find(const char *words, const char *value)
         if (n == length && memcmp(words, value, n) == 0)
             return i;
         if (!words[n])
-            return -1;
+            return n == 4 && i > 0 && memcmp(words, "file", n) == 0 ? i : -1;
         words += n + 1;
     }
 }
@@ -119,6 +119,8 @@ static int row_parse(const struct row *row, const char *value, int64_t *out, cha
         snprintf(why, size, "%s=%s is not a size from 1 to 1G: write it as 65536, 64K or 4MB", row->name, value);
         return -1;
     }
+    if (strcmp(row->values, "off|number") == 0)
+        return strcmp(value, "off") == 0 ? 0 : parse_number(row, value, out, why, size);
     if (strcmp(row->values, "number") == 0)
         return parse_number(row, value, out, why, size);
     if (strcmp(row->values, "file") == 0)

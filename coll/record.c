@@ -205,16 +205,6 @@ static uint64_t caller_of(const void *caller)
 
 /* ---- collectives ---- */
 
-static uint16_t thread_number(void)
-{
-    static atomic_ushort threads;
-    static __thread uint16_t number;
-
-    if (!number)
-        number = (uint16_t)(atomic_fetch_add(&threads, 1) + 1);
-    return (uint16_t)(number - 1);
-}
-
 /* Which side tells what a rank states: that which is significant on all ranks, if there is one. */
 static bool says_recv(const struct tt_call *c, unsigned traits)
 {
@@ -260,7 +250,7 @@ static void enter(struct tt_event *e)
     l->gpu = -1;
     l->error = 0;
     l->fault = 0;
-    l->thread = thread_number();
+    l->thread = (uint16_t)tt_thread_number();
     fill_asked(l, e);
     e->of[TT_LISTENER_record] = (void *)(uintptr_t)serial;
     atomic_signal_fence(memory_order_seq_cst);
@@ -297,6 +287,7 @@ static void begin(struct tt_event *e)
     if (!l)
         return;
     l->begun = e->begun;
+    l->setup = e->setup;
     l->algorithm = name_of_algorithm(e->alg);
     if (!job)
         return;
@@ -356,7 +347,7 @@ static void leave(struct tt_event *e)
 
 static struct tt_record_spot *spot(void)
 {
-    return &file.spots[thread_number() % tt_record_kinds[TT_RECORD_SPOT].count];
+    return &file.spots[tt_thread_number() % tt_record_kinds[TT_RECORD_SPOT].count];
 }
 
 static void enter_spot(const struct tt_spot *s)

@@ -296,6 +296,7 @@ static void go_checked(struct work *w, enum tt_flavour flavour, int class, const
     int error = class;
 
     w->task.why[0] = '\0';
+    w->task.posted = false;
     tt_job_end(&w->job);
     w->began = class == MPI_SUCCESS && begin_held(w, &error) == TT_BEGUN;
     if (!w->began)

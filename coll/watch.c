@@ -9,6 +9,9 @@ static const struct tt_listener *const all[] = {
 };
 
 int tt_listening;
+atomic_uint tt_beats;
+atomic_int tt_setups;
+__thread uint64_t tt_setup_spent;
 static const struct tt_listener *listening[TT_NLISTENERS];
 
 /* In MPI_Init and MPI_Finalize, when no other thread calls. */
@@ -40,11 +43,21 @@ void tt_watch_end(void)
     tt_listening = 0;
 }
 
+unsigned tt_thread_number(void)
+{
+    static atomic_uint threads;
+    static __thread unsigned number; /* from 1 */
+
+    if (!number)
+        number = atomic_fetch_add(&threads, 1) + 1;
+    return number - 1;
+}
+
 /* ---- collectives ---- */
 
 struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enum tt_flavour flavour)
 {
-    *e = (struct tt_event){.call = c, .flavour = flavour, .entered = tt_ticks()};
+    *e = (struct tt_event){.call = c, .flavour = flavour, .entered = tt_ticks(), .setup = tt_setup_spent, .beat = tt_beats};
     if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, TT_KNOWN, &e->comm) != MPI_SUCCESS)
         e->comm = NULL;
     else
@@ -56,6 +69,7 @@ struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enu
 void tt_event_begin(struct tt_event *e, const struct tt_task *task)
 {
     e->begun = tt_ticks();
+    e->setup = tt_setup_spent - e->setup;
     e->alg = task->alg;
     e->job = task->job;
     TELL(begin, e);
@@ -66,6 +80,12 @@ void tt_event_move(struct tt_event *e)
 {
     e->moved = tt_ticks();
     TELL(move, e);
+}
+
+void tt_event_beat(struct tt_event *e, const struct tt_task *task)
+{
+    e->beat = tt_beats;
+    TELL(beat, e, task);
 }
 
 void tt_event_leave(struct tt_event *e, int error, const struct tt_task *task)

@@ -5,6 +5,8 @@
 #ifndef TT_WATCH_H
 #define TT_WATCH_H
 
+#include <stdatomic.h>
+
 #include "coll/begin.h"
 #include "coll/error.h"
 #include "coll/ticks.h"
@@ -29,6 +31,8 @@ struct tt_event {
     uint64_t left;            /* and when it was over here. 0: not yet */
     const struct tt_alg *alg; /* from `begin` on. NULL: it was refused */
     const struct tt_job *job; /* in `begin`: how many bytes, and where; its blocks may be gone. NULL: it was refused */
+    uint64_t setup;           /* ticks of it that went into starting CUDA and NCCL; right from `begin` on */
+    unsigned beat;            /* the last that it has heard of */
     bool handed;              /* a nonblocking one that the MPI below has: nobody hears of its end */
     int error;                /* in `leave`: MPI's, or TT_TASK_FAILED; */
     const char *why;          /* in words, where Tutti has some; */
@@ -54,6 +58,7 @@ struct tt_listener {
     void (*enter)(struct tt_event *e);
     void (*begin)(struct tt_event *e);
     void (*move)(struct tt_event *e);
+    void (*beat)(struct tt_event *e, const struct tt_task *task); /* it still waits, when tt_beats has gone on */
     void (*leave)(struct tt_event *e);
     void (*enter_spot)(const struct tt_spot *s);
     void (*leave_spot)(const struct tt_spot *s);
@@ -65,6 +70,29 @@ struct tt_listener {
 /* How many listen. */
 extern int tt_listening;
 
+/* Goes on when those that wait are to look how long they have (watchdog.c). */
+extern atomic_uint tt_beats;
+
+/* A small number for this thread, from 0 up. */
+unsigned tt_thread_number(void);
+
+/* ---- set-up: what a first call does before it can be a call, which may take seconds ---- */
+
+extern __thread uint64_t tt_setup_spent; /* ticks, by this thread */
+extern atomic_int tt_setups;             /* under way in this process */
+
+static inline uint64_t tt_setup_begin(void)
+{
+    atomic_fetch_add(&tt_setups, 1);
+    return tt_ticks();
+}
+
+static inline void tt_setup_end(uint64_t begun)
+{
+    tt_setup_spent += tt_ticks() - begun;
+    atomic_fetch_sub(&tt_setups, 1);
+}
+
 void tt_watch_open(void);
 void tt_watch_close(void);
 void tt_watch_end(void);
@@ -74,6 +102,7 @@ void tt_watch_end(void);
 struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enum tt_flavour flavour);
 void tt_event_begin(struct tt_event *e, const struct tt_task *task);
 void tt_event_move(struct tt_event *e);
+void tt_event_beat(struct tt_event *e, const struct tt_task *task);
 void tt_event_leave(struct tt_event *e, int error, const struct tt_task *task);
 
 /* e, or NULL where nobody listens; the others take NULL. */
@@ -92,8 +121,12 @@ static inline void tt_watch_begin(struct tt_event *e, const struct tt_task *task
 /* After a poll in vain. */
 static inline void tt_watch_poll(struct tt_event *e, const struct tt_task *task)
 {
-    if (e && !e->moved && tt_task_has_moved(task))
+    if (!e)
+        return;
+    if (!e->moved && tt_task_has_moved(task))
         tt_event_move(e);
+    if (e->beat != atomic_load_explicit(&tt_beats, memory_order_relaxed))
+        tt_event_beat(e, task);
 }
 
 /* Told once: what comes later is not heard. task: has why it failed, or NULL. */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The host's memory as a place. Everything is done when the call returns, so its queues are always empty; scratch is
- * pooled, because a large malloc is a fresh mapping whose every page faults again. */
+ * pooled, because a large malloc is a fresh mapping whose every page faults again. Long results go past the caches
+ * (stream.h), made a block at a time. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "cuda/inside.h"
+#include "cuda/stream.h"
 
-enum { BLOCK = 4096 };
+/* So much of what waits stays in the first cache. Of two sources nothing waits, and half as much is best if the result
+ * goes past the caches: loading the next piece begins while this one is stored. The arithmetic of narrow types takes as
+ * long as memory does, so that there is nothing to gain for them. */
+enum { BLOCK = 4096, PIECE = 2048, NARROW = 4 };
 
 static void *make(size_t bytes)
 {
@@ -50,7 +54,7 @@ static int copy(struct tt_place *place, int queue, void *dst, const void *src, s
     (void)place;
     (void)queue;
     if (bytes > 0)
-        memcpy(dst, src, bytes);
+        tt_copy_host(dst, src, bytes);
     return 0;
 }
 
@@ -74,27 +78,39 @@ static void reduce_block(const struct tt_cell *cell, void *out, const void *cons
 
 /* Block by block: so memory sees each source once and dst once. */
 static void reduce_blocks(const struct tt_cell *cell, char *dst, const void *const *src, int k, unsigned order,
-                          size_t n)
+                          size_t n, bool streams)
 {
-    const size_t most = BLOCK / cell->size;
+    const size_t most = (k == 2 ? PIECE : BLOCK) / cell->size;
+    _Alignas(64) char made[BLOCK];
     const void *from[TT_MAX_SOURCES];
 
     for (size_t at = 0; at < n; at += most) {
+        const size_t m = n - at < most ? n - at : most;
+        char *const to = dst + at * cell->size;
+
         for (int j = 0; j < k; j++)
             from[j] = (const char *)src[j] + at * cell->size;
-        reduce_block(cell, dst + at * cell->size, from, k, order, n - at < most ? n - at : most);
+        if (k > 2 && order != TT_ACCUMULATE)
+            reduce_block(cell, streams ? made : to, from, k, order, m);
+        else
+            cell->host(streams ? made : to, from, k, m);
+        if (streams)
+            tt_stream(to, made, m * cell->size);
     }
+    tt_stream_end(streams);
 }
 
 static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
                   int k, unsigned order, size_t n)
 {
+    const bool streams = cell->size >= NARROW && tt_streams(dst, src, k, n * cell->size);
+
     (void)place;
     (void)queue;
-    if (k == 2 || order == TT_ACCUMULATE)
+    if (!streams && (k == 2 || order == TT_ACCUMULATE))
         cell->host(dst, src, k, n);
     else
-        reduce_blocks(cell, dst, src, k, order, n);
+        reduce_blocks(cell, dst, src, k, order, n, streams);
     return 0;
 }
 

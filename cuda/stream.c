@@ -11,14 +11,15 @@ enum { LINE = 64 };
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-size_t tt_stream_from = 1 << 20;
+size_t tt_stream_from = 8 << 20;
 
 /* Whole lines, to where one begins. */
 static void stream_lines(char *to, const char *from, size_t lines)
 {
     for (size_t i = 0; i < lines; i++, to += LINE, from += LINE) {
         const __m128i a = _mm_loadu_si128((const __m128i *)from), b = _mm_loadu_si128((const __m128i *)(from + 16));
-        const __m128i c = _mm_loadu_si128((const __m128i *)(from + 32)), d = _mm_loadu_si128((const __m128i *)(from + 48));
+        const __m128i c = _mm_loadu_si128((const __m128i *)(from + 32)),
+                      d = _mm_loadu_si128((const __m128i *)(from + 48));
 
         _mm_stream_si128((__m128i *)to, a);
         _mm_stream_si128((__m128i *)(to + 16), b);
@@ -48,7 +49,7 @@ void tt_stream_end(bool streamed)
 
 bool tt_streams(const void *dst, const void *const *src, int k, size_t bytes)
 {
-    if (bytes < tt_stream_from)
+    if (bytes < tt_stream_from / (size_t)(k + 1))
         return false;
     for (int j = 0; j < k; j++)
         if (src[j] == dst)
@@ -69,7 +70,7 @@ void tt_stream(void *to, const void *from, size_t bytes)
 
 void tt_copy_host(void *to, const void *from, size_t bytes)
 {
-    if (bytes < tt_stream_from) {
+    if (!tt_streams(to, &from, 1, bytes)) {
         memcpy(to, from, bytes);
         return;
     }

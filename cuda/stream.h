@@ -8,11 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* From how many bytes on it pays. SIZE_MAX where the processor has no such stores. */
+/* From how many bytes on that one call moves, its sources and its result together, that is: more than a share of the last
+ * cache holds. It is a constant, 8 MiB, because what the system says of the cache is not to be trusted: a virtual
+ * machine with 32 MiB of it said 320. SIZE_MAX where the processor has no such stores. */
 extern size_t tt_stream_from;
 
-/* Is a reduction of k sources into so many bytes at dst to be streamed? Not into one of its sources, whose lines are in
- * the cache when they are written. */
+/* Is a reduction (or copy, k being 1) of so many bytes of each of k sources to dst to be streamed? Not into one of its
+ * sources, whose lines are in the cache when they are written. */
 bool tt_streams(const void *dst, const void *const *src, int k, size_t bytes);
 
 /* Copies to any address past the caches. Others may see it in any order, and only after tt_stream_end(true). */

@@ -106,6 +106,24 @@ AS_CASE([$with_nccl$tt_nccl], [no*|check*], [], [*"not found"*],
     [AC_MSG_ERROR([--with-nccl was given but there is no nccl.h: say --with-nccl=DIR for DIR/include/nccl.h])])
 ])
 
+# Ranges for profilers: NVTX is all in its headers, which a toolkit has that need not be the one that kernels are built with.
+AC_DEFUN([TT_NVTX], [
+AC_ARG_WITH([nvtx], [AS_HELP_STRING([--with-nvtx@<:@=DIR@:>@], [tell profilers of collectives by nvtx3/nvToolsExt.h in DIR/include])],
+    [], [with_nvtx=check])
+tt_nvtx="not found, so profilers are told nothing" NVTX_CPPFLAGS=
+AS_CASE([$with_nvtx], [no], [tt_dirs=], [check|yes], [tt_dirs="$tt_cuda_home /usr/local/cuda /usr /usr/local"], [tt_dirs=$with_nvtx])
+for tt_dir in $tt_dirs; do
+    AS_IF([test -f "$tt_dir/include/nvtx3/nvToolsExt.h"], [
+        tt_nvtx="$tt_dir/include/nvtx3"
+        AS_CASE([$tt_dir], [/usr], [], [NVTX_CPPFLAGS="-idirafter $tt_dir/include"])
+        break])
+done
+AS_CASE([$with_nvtx$tt_nvtx], [no*|check*], [], [*"not found"*],
+    [AC_MSG_ERROR([--with-nvtx was given but there is no nvtx3/nvToolsExt.h: say --with-nvtx=DIR for DIR/include])])
+AC_SUBST([NVTX_CPPFLAGS])
+AM_CONDITIONAL([HAVE_NVTX], [test "x${tt_nvtx#not found}" = "x$tt_nvtx"])
+])
+
 AC_DEFUN([TT_SANITIZERS], [
 AC_ARG_ENABLE([sanitizers], [AS_HELP_STRING([--enable-sanitizers], [build with ASan and UBSan; the unit tests must pass])])
 AM_CONDITIONAL([SANITIZERS], [test "x$enable_sanitizers" = xyes])

@@ -9,7 +9,7 @@
 
 #include "selector/topo.h"
 
-enum { TT_MOST_CANDIDATES = 24, TT_MOST_SAMPLES = 99, TT_MOST_VISITS = 16 };
+enum { TT_MOST_CANDIDATES = 24, TT_MOST_SAMPLES = 99, TT_MOST_VISITS = 32 };
 
 /* ---- tune_stats.c: figures ---- */
 
@@ -36,9 +36,10 @@ bool tt_figure_below(const struct tt_figure *a, const struct tt_figure *b);
  * turn; what they are compared by is how many times the best of the same visit each took. NCCL is no measure for the
  * others, since not every call may have it. */
 struct tt_candidate {
-    const struct tt_alg *alg;            /* NULL: what is chosen while nobody pins it */
-    int64_t segment;                     /* bytes; 0: it has none */
-    double expected;                     /* seconds, by the cost model; 0: it does not say */
+    const struct tt_alg *alg; /* NULL: what is chosen while nobody pins it */
+    int64_t segment;          /* bytes; 0: it has none */
+    bool below;      /* not by way of Tutti, as programs without it have the MPI: to be judged by, not to be chosen */
+    double expected; /* seconds, by the cost model; 0: it does not say */
     struct tt_figure of[TT_MOST_VISITS]; /* visits; n = 0: it was out of it by then */
     struct tt_figure is;                 /* of all visits together; n: of all measurements */
     double times; /* the best of a visit, NCCL not counted, that it takes: the mean over visits; 0: no visits */
@@ -135,7 +136,12 @@ bool tt_tune_revisit(struct tt_bench *bench, double budget, struct tt_points *po
 const struct tt_candidate *tt_tune_choose(const struct tt_point *point, const struct tt_candidate *before, bool nccl);
 const struct tt_candidate *tt_point_find(const struct tt_point *point, const struct tt_alg *alg, int64_t segment);
 const struct tt_candidate *tt_point_native(const struct tt_point *point);
+const struct tt_candidate *tt_point_below(const struct tt_point *point);
 const struct tt_candidate *tt_point_best(const struct tt_point *point);
+
+/* How many times what another candidate took this one takes: of visits that measured both, the mean. 0: there are none.
+ */
+double tt_point_ratio(const struct tt_point *point, const struct tt_candidate *c, const struct tt_candidate *other);
 
 /* The figure of c at a smaller size, if c was slower there by more than the noise: the nearest such, or NULL. points
  * are sorted. */

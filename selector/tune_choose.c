@@ -13,26 +13,40 @@ static const double nothing_lost = 1.03; /* for staying with the choice of the s
 const struct tt_candidate *tt_point_find(const struct tt_point *point, const struct tt_alg *alg, int64_t segment)
 {
     for (int i = 0; i < point->n; i++)
-        if (point->of[i].alg == alg && point->of[i].segment == segment)
+        if (point->of[i].alg == alg && point->of[i].segment == segment && !point->of[i].below)
+            return &point->of[i];
+    return NULL;
+}
+
+static const struct tt_candidate *find_native(const struct tt_point *point, bool below)
+{
+    for (int i = 0; i < point->n; i++)
+        if (point->of[i].alg && point->of[i].alg->delegate == TT_TO_MPI && point->of[i].is.n > 0 &&
+            point->of[i].below == below)
             return &point->of[i];
     return NULL;
 }
 
 const struct tt_candidate *tt_point_native(const struct tt_point *point)
 {
-    for (int i = 0; i < point->n; i++)
-        if (point->of[i].alg && point->of[i].alg->delegate == TT_TO_MPI && point->of[i].is.n > 0)
-            return &point->of[i];
-    return NULL;
+    return find_native(point, false);
+}
+
+const struct tt_candidate *tt_point_below(const struct tt_point *point)
+{
+    return find_native(point, true);
 }
 
 const struct tt_candidate *tt_point_best(const struct tt_point *point)
 {
     const struct tt_candidate *best = NULL;
 
-    for (int i = 0; i < point->n; i++)
-        if (point->of[i].is.n > 0 && (!best || point->of[i].is.seconds < best->is.seconds))
-            best = &point->of[i];
+    for (int i = 0; i < point->n; i++) {
+        const struct tt_candidate *c = &point->of[i];
+
+        if (c->is.n > 0 && !c->below && !c->out && (!best || c->times < best->times))
+            best = c;
+    }
     return best;
 }
 
@@ -48,6 +62,16 @@ static int ratios_of(const struct tt_point *point, const struct tt_candidate *a,
         if (a->of[v].n > 0 && b->of[v].n > 0)
             ratios[n++] = a->of[v].seconds / b->of[v].seconds;
     return n;
+}
+
+double tt_point_ratio(const struct tt_point *point, const struct tt_candidate *c, const struct tt_candidate *other)
+{
+    double ratios[TT_MOST_VISITS], sum = 0;
+    const int n = ratios_of(point, c, other, ratios);
+
+    for (int i = 0; i < n; i++)
+        sum += ratios[i] / n;
+    return sum;
 }
 
 /* The notch of a median takes for noise that one is a little faster at times and much faster at others; but who is
@@ -82,7 +106,7 @@ static bool keeps_promise(const struct tt_point *point, const struct tt_candidat
 
 static bool may_be(const struct tt_candidate *c, bool nccl)
 {
-    return c->is.n > 0 && !c->out && c->alg && (nccl || c->alg->delegate != TT_TO_NCCL);
+    return c->is.n > 0 && !c->out && c->alg && !c->below && (nccl || c->alg->delegate != TT_TO_NCCL);
 }
 
 static const struct tt_candidate *least_lost(const struct tt_point *point, bool nccl)

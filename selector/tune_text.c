@@ -110,7 +110,6 @@ static int add_visit(struct tt_points *points, const struct tt_point *visit, boo
             c->of[there->visits] = visit->of[i].of[0];
     }
     there->visits++;
-    tt_point_sum_up(there);
     return 0;
 }
 
@@ -162,7 +161,10 @@ int tt_figures_read(FILE *in, struct tt_points *points)
             error = take_line(line, points, &visit);
         }
     }
-    return error ? error : add_visit(points, &visit, false);
+    error = error ? error : add_visit(points, &visit, false);
+    for (int i = 0; i < points->n; i++)
+        tt_point_sum_up(&points->at[i]);
+    return error;
 }
 
 /* ---- the journal ---- */

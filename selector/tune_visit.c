@@ -29,7 +29,7 @@ struct visit {
     struct tt_point *point;
     struct series series[TT_MOST_CANDIDATES];
     struct tt_figure now[TT_MOST_CANDIDATES];
-    int best, own; /* of now: of all, and without NCCL, which not every call may have; -1: none */
+    int best, own; /* of now: of all, and of those that every call may have; -1: none */
 };
 
 static int calls_for(double seconds)
@@ -84,9 +84,10 @@ static bool turn(struct visit *v, int round)
     return true;
 }
 
-static bool is_nccl(const struct tt_candidate *c)
+/* May every call have it? Not NCCL, nor what is called past Tutti. */
+static bool is_common(const struct tt_candidate *c)
 {
-    return c->alg && c->alg->delegate == TT_TO_NCCL;
+    return !c->below && !(c->alg && c->alg->delegate == TT_TO_NCCL);
 }
 
 static int better_of(const struct visit *v, int best, int i)
@@ -100,7 +101,7 @@ static void sum_up(struct visit *v)
     for (int i = 0; i < v->point->n; i++) {
         v->now[i] = tt_figure_of(v->series[i].samples, v->series[i].n);
         v->best = better_of(v, v->best, i);
-        v->own = is_nccl(&v->point->of[i]) ? v->own : better_of(v, v->own, i);
+        v->own = is_common(&v->point->of[i]) ? better_of(v, v->own, i) : v->own;
     }
     v->own = v->own < 0 ? v->best : v->own;
 }
@@ -184,18 +185,18 @@ bool tt_tune_visit(struct tt_bench *bench, struct tt_point *point, double until)
 
 /* ---- all visits ---- */
 
-/* Without NCCL, unless there is nothing else. */
+/* Of those that every call may have, if there is any. */
 static double best_of(const struct tt_point *point, int visit)
 {
     double best[2] = {INFINITY, INFINITY};
 
     for (int i = 0; i < point->n; i++) {
-        const bool nccl = is_nccl(&point->of[i]);
+        const bool common = is_common(&point->of[i]);
 
         if (point->of[i].of[visit].n > 0)
-            best[nccl] = fmin(best[nccl], point->of[i].of[visit].seconds);
+            best[common] = fmin(best[common], point->of[i].of[visit].seconds);
     }
-    return isinf(best[0]) ? best[1] : best[0];
+    return isinf(best[1]) ? best[0] : best[1];
 }
 
 /* Only so many times behind in a visit counts: it is known to be bad, and one such visit must not outweigh all others.

@@ -186,8 +186,8 @@ START_TEST(thousands)
     ck_assert_int_eq(job->nfindings, 2);
     ck_assert_str_eq(
         job->findings[0].text,
-        "ranks 7-8 keep ranks 0-6,9-30,32-2999 waiting in MPI_Allreduce, call 5 on MPI_COMM_WORLD: it is not "
-        "recorded");
+        "ranks 7-8 keep ranks 0-6,9-30,32-2999 waiting in MPI_Allreduce, call 5 on MPI_COMM_WORLD: they are "
+        "not recorded");
     ck_assert_str_eq(job->findings[1].text,
                      "rank 31 keeps ranks 0-6,9-30,32-2999 waiting in MPI_Allreduce, call 5 on MPI_COMM_WORLD: it is "
                      "outside MPI, since MPI_Allreduce, call 4 on MPI_COMM_WORLD");

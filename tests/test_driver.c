@@ -14,6 +14,7 @@
 #include "cuda/marks.h"
 #include "cuda/movers.h"
 #include "cuda/nccl.h"
+#include "cuda/stream.h"
 #include "tests/simcuda/simcuda.h"
 
 enum { QUEUE = TT_WITHIN, N = 1000 };
@@ -665,6 +666,29 @@ START_TEST(orders_are_kept_to_the_bit)
 }
 END_TEST
 
+/* To any address, to the byte, and what others then see is all of it. */
+START_TEST(results_past_the_caches_are_the_same)
+{
+    const size_t usual = tt_stream_from;
+    struct tt_place *host = tt_host_place();
+    char from[512], to[512], expected[512];
+
+    tt_stream_from = 1;
+    try_orders(host, false);
+    for (size_t i = 0; i < sizeof from; i++)
+        from[i] = (char)(i * 7);
+    for (size_t at = 0; at < 70; at++)
+        for (size_t n = 0; n < 300; n += 1 + n / 9) {
+            memset(to, 1, sizeof to);
+            memset(expected, 1, sizeof expected);
+            memcpy(expected + at, from + 3, n);
+            TT_OK(host->dev->copy(host, QUEUE, to + at, from + 3, n));
+            ck_assert_msg(memcmp(to, expected, sizeof to) == 0, "%zu bytes to byte %zu", n, at);
+        }
+    tt_stream_from = usual;
+}
+END_TEST
+
 START_TEST(every_kernel_can_be_launched)
 {
     struct tt_place *place = enter_place();
@@ -1010,6 +1034,7 @@ static TCase *everything(void)
     tcase_add_test(all, our_queues_do_not_wait_for_the_programs_streams);
     tcase_add_test(all, a_reduction_is_one_launch_and_equals_the_hosts);
     tcase_add_test(all, orders_are_kept_to_the_bit);
+    tcase_add_test(all, results_past_the_caches_are_the_same);
     tcase_add_test(all, every_kernel_can_be_launched);
     tcase_add_test(all, a_misaligned_buffer_is_refused_before_it_breaks_the_context);
     tcase_add_test(all, gaps_are_packed_on_the_device_as_on_the_host);

@@ -698,7 +698,7 @@ START_TEST(a_resumed_session_equals_an_uninterrupted_one)
         tt_points_free(&in_parts);
         journal = tt_journal_open(file, "# a machine", &in_parts, why, sizeof why);
         ck_assert_msg(journal != NULL, "%s", why);
-        f.end = 400;
+        f.end = 4000;
         done = tt_tune(&f.is, &t, &in_parts, journal);
         fclose(journal);
     }

@@ -2,30 +2,12 @@
 /* Bandwidths as nccl-tests publishes them (its doc/PERFORMANCE.md): the algorithm's is bytes over time, the bytes being
  * those of all blocks; the bus's is that times what each rank must at least send or receive of them, so that it can be
  * held against a link whatever the collective and the number of ranks. */
+#include "selector/bus.h"
 #include "tools/bench.h"
-
-/* Bus over algorithm bandwidth: (a p + b) / p on p ranks. The v-collectives are measured with blocks that are alike,
- * and count as those without a v. A collective without a row has no such bandwidth. */
-static const struct factor {
-    int a, b;
-} factors[TT_NCOLLS] = {[TT_COLL_allreduce] = {2, -2},
-                        [TT_COLL_reduce] = {1, 0},
-                        [TT_COLL_bcast] = {1, 0},
-                        [TT_COLL_allgather] = {1, -1},
-                        [TT_COLL_allgatherv] = {1, -1},
-                        [TT_COLL_reduce_scatter] = {1, -1},
-                        [TT_COLL_reduce_scatter_block] = {1, -1},
-                        [TT_COLL_alltoall] = {1, -1},
-                        [TT_COLL_alltoallv] = {1, -1},
-                        [TT_COLL_alltoallw] = {1, -1},
-                        [TT_COLL_gather] = {1, -1},
-                        [TT_COLL_gatherv] = {1, -1},
-                        [TT_COLL_scatter] = {1, -1},
-                        [TT_COLL_scatterv] = {1, -1}};
 
 double tool_bus_factor(enum tt_coll coll, int ranks)
 {
-    return factors[coll].a + (double)factors[coll].b / ranks;
+    return tt_bus_factor(coll, ranks);
 }
 
 int64_t tool_whole_bytes(enum tt_coll coll, int ranks, int64_t bytes)

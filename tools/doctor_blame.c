@@ -96,51 +96,74 @@ static bool all_are_gone(const struct doctor_job *job)
     return true;
 }
 
-/* How to call what became of a process. */
-static const char *fate(const struct doctor_job *job, const struct doctor_rank *rank, const char **what)
-{
-    static char text[200];
-    const struct tt_record_head *h = rank->r ? &rank->r->head : NULL;
+/* What became of a process: a word for programs, and how to say it of one and of several. Where the process itself is
+ * named, that comes between the two parts. */
+struct fate {
+    const char *what;
+    bool names_process;
+    const char *one[2], *several[2];
+};
 
-    *what = "behind";
-    if (!h) {
-        *what = "absent";
-        return "it is ";
-    }
+static const struct fate behind = {"behind", false, {"it is ", ""}, {"they are ", ""}};
+static const struct fate absent = {"absent", false, {"it is ", ""}, {"they are ", ""}};
+static const struct fate was_behind = {
+    "behind", false, {"when the job ended it was ", ""}, {"when the job ended they were ", ""}};
+static const struct fate ended = {"ended",
+                                  false,
+                                  {"it ended without MPI_Finalize, when it was ", ""},
+                                  {"they ended without MPI_Finalize, when they were ", ""}};
+static const struct fate killed = {"gone",
+                                   true,
+                                   {"its process", " was killed or crashed, when it was "},
+                                   {"their processes", " were killed or crashed, when they were "}};
+static const struct fate stopped = {
+    "stopped",
+    true,
+    {"its process", " has been stopped by a signal or a debugger, when it was "},
+    {"their processes", " have been stopped by a signal or a debugger, when they were "}};
+
+static const struct fate *fate_of(const struct doctor_job *job, const struct doctor_rank *rank)
+{
+    if (!rank->r)
+        return &absent;
     switch (rank->life) {
     case DOCTOR_IS_GONE:
-        if (all_are_gone(job))
-            return "when the job ended it was ";
-        *what = "gone";
-        snprintf(text, sizeof text, "its process, %d on %s, was killed or crashed, when it was ", h->pid, h->host);
-        return text;
+        return all_are_gone(job) ? &was_behind : &killed;
     case DOCTOR_ENDED:
-        *what = "ended";
-        return "it ended without MPI_Finalize, when it was ";
+        return &ended;
     case DOCTOR_STOPPED:
-        *what = "stopped";
-        snprintf(text, sizeof text, "its process, %d on %s, has been stopped by a signal or a debugger, when it was ",
-                 h->pid, h->host);
-        return text;
+        return &stopped;
     default:
-        return "it is ";
+        return &behind;
     }
+}
+
+/* Of several, the first process is named. */
+static const char *say_fate(const struct fate *f, const struct doctor_rank *rank, int n)
+{
+    static char text[256];
+    const char *const *words = n == 1 ? f->one : f->several;
+    char process[128] = "";
+
+    if (f->names_process)
+        snprintf(process, sizeof process, ", %d on %.64s%s,", rank->r->head.pid, rank->r->head.host,
+                 n == 1 ? "" : " and others");
+    snprintf(text, sizeof text, "%s%s%s", words[0], process, words[1]);
+    return text;
 }
 
 /* Ranks of which the same is said, from i on, are told of together. */
 static void gather(struct doctor_job *job, const struct doctor_set *from, int i, struct doctor_set *told,
                    struct doctor_set *same)
 {
-    const char *what, *whats;
+    const struct fate *fate = fate_of(job, &job->ranks[i]);
     char place[512];
 
-    fate(job, &job->ranks[i], &what);
     snprintf(place, sizeof place, "%s", doctor_where(job, &job->ranks[i], false));
     for (int k = i; k < job->size; k++) {
         if (!from->has[k] || told->has[k])
             continue;
-        fate(job, &job->ranks[k], &whats);
-        if (whats == what && strcmp(place, doctor_where(job, &job->ranks[k], false)) == 0)
+        if (fate_of(job, &job->ranks[k]) == fate && strcmp(place, doctor_where(job, &job->ranks[k], false)) == 0)
             same->has[k] = told->has[k] = 1;
     }
 }
@@ -148,9 +171,10 @@ static void gather(struct doctor_job *job, const struct doctor_set *from, int i,
 static void tell(struct doctor_job *job, const struct waits *w, struct doctor_set *same, int i)
 {
     const struct doctor_rank *oldest = &job->ranks[w->oldest];
-    const char *what, *how = fate(job, &job->ranks[i], &what);
+    const struct fate *fate = fate_of(job, &job->ranks[i]);
+    const char *how = say_fate(fate, &job->ranks[i], doctor_set_count(same));
     struct doctor_finding *f =
-        doctor_find(job, DOCTOR_FAULT, what, same, record_name(oldest->r, oldest->inside->collective));
+        doctor_find(job, DOCTOR_FAULT, fate->what, same, record_name(oldest->r, oldest->inside->collective));
 
     if (!f)
         return;
@@ -246,25 +270,29 @@ static void tell_circle(struct doctor_job *job, const struct waits *w)
 /* A rank that is gone in the midst of a call, while others are still in it; or a call that does not end. */
 static void find_stuck(struct doctor_job *job)
 {
-    struct doctor_set gone = doctor_set_make(job->size);
-    const char *what;
-    int one = -1;
+    struct doctor_set away = doctor_set_make(job->size);
+    const struct fate *fate = NULL;
+    int first = -1;
 
-    for (int i = 0; i < job->size && gone.has && !all_are_gone(job); i++)
-        if (job->ranks[i].r && (job->ranks[i].life == DOCTOR_IS_GONE || job->ranks[i].life == DOCTOR_STOPPED) &&
-            job->ranks[i].r->head.phase == TT_RUNNING) {
-            gone.has[i] = 1;
-            one = i;
-        }
-    if (one >= 0) {
-        const char *how = fate(job, &job->ranks[one], &what);
-        struct doctor_finding *f = doctor_find(job, DOCTOR_FAULT, what, &gone, "");
+    for (int i = job->size - 1; i >= 0 && away.has && !all_are_gone(job); i--) {
+        const struct doctor_rank *rank = &job->ranks[i];
+
+        if (!rank->r || !fate_of(job, rank)->names_process || rank->r->head.phase != TT_RUNNING)
+            continue;
+        first = i;
+        fate = fate_of(job, rank);
+    }
+    for (int i = 0; i < job->size && fate; i++)
+        away.has[i] = fate_of(job, &job->ranks[i]) == fate;
+    if (fate) {
+        struct doctor_finding *f = doctor_find(job, DOCTOR_FAULT, fate->what, &away, "");
 
         if (f)
-            snprintf(f->text, sizeof f->text, "%s: %s%s", doctor_ranks(&gone), how,
-                     doctor_where(job, &job->ranks[one], false));
+            snprintf(f->text, sizeof f->text, "%s: %s%s", doctor_ranks(&away),
+                     say_fate(fate, &job->ranks[first], doctor_set_count(&away)),
+                     doctor_where(job, &job->ranks[first], false));
     }
-    free(gone.has);
+    free(away.has);
 }
 
 static void find_endless(struct doctor_job *job)

@@ -44,6 +44,8 @@ const char *doctor_differ(const struct record *ra, const struct tt_record_line *
 {
     if (!same_text(ra, a->collective, rb, b->collective))
         return "collective";
+    if (a->flavour != b->flavour)
+        return "form";
     if (a->root != b->root)
         return "root";
     if (!same_text(ra, a->op, rb, b->op))

@@ -95,8 +95,10 @@ static bool count_comm(struct sums *s, const struct doctor_comm *c)
     for (uint64_t i = m->first; all && i < m->first + m->n; i++)
         if (fill(c, i, all))
             count(s, all, c->size);
+    if (!all)
+        return false;
     free(all);
-    return all;
+    return true;
 }
 
 /* ---- stragglers ---- */

@@ -195,11 +195,21 @@ static const char *amount(const struct record *r, const struct tt_record_line *l
     return say(" of %" PRId64 " %s%s%s", l->count, *type ? type : "elements of a derived type", with, root);
 }
 
+/* As the program called it: MPI_Iallreduce, MPI_Allreduce_init. */
+static const char *called(const struct record *r, const struct tt_record_line *l)
+{
+    const char *name = record_name(r, l->collective);
+
+    if (!*name)
+        return "a collective";
+    if (l->flavour == 1 && strlen(name) > 4)
+        return say("MPI_I%c%s", name[4] | 32, name + 5);
+    return l->flavour == 2 ? say("%s_init", name) : name;
+}
+
 const char *doctor_call(const struct doctor_rank *rank, const struct tt_record_line *l)
 {
-    const char *name = record_name(rank->r, l->collective);
-
-    return say("%s%s%s", *name ? name : "a collective", amount(rank->r, l), at_line(rank, l->caller));
+    return say("%s%s%s", called(rank->r, l), amount(rank->r, l), at_line(rank, l->caller));
 }
 
 const char *doctor_call_on(struct doctor_job *job, const struct doctor_rank *rank, const struct tt_record_line *l)
@@ -207,7 +217,7 @@ const char *doctor_call_on(struct doctor_job *job, const struct doctor_rank *ran
     const struct doctor_comm *c = doctor_comm_of(job, rank, l->comm);
     const struct tt_record_comm *e = record_comm(rank->r, l->comm);
 
-    return say("%s%s, call %" PRIu64 " on %s", record_name(rank->r, l->collective), at_line(rank, l->caller),
+    return say("%s%s, call %" PRIu64 " on %s", called(rank->r, l), at_line(rank, l->caller),
                l->number + 1,
                c                 ? c->name
                : e && e->name[0] ? e->name

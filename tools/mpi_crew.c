@@ -505,7 +505,7 @@ static int place_of(const struct tt_alg *alg)
 /* A pin that cannot be followed is passed over. */
 static bool is_what_ran(const struct tt_candidate *c, enum tt_coll coll)
 {
-    const char *choice = c->alg ? tool_tutti_choice(MPI_COMM_WORLD, tt_coll_name(coll)) : NULL;
+    const char *choice = c->alg && !c->below ? tool_tutti_choice(MPI_COMM_WORLD, tt_coll_name(coll)) : NULL;
     const size_t length = choice ? strcspn(choice, " ") : 0;
 
     return !choice || (strlen(c->alg->name) == length && memcmp(choice, c->alg->name, length) == 0);
@@ -513,12 +513,13 @@ static bool is_what_ran(const struct tt_candidate *c, enum tt_coll coll)
 
 static double measure(struct tt_bench *bench, const struct tt_point *point, const struct tt_candidate *c, int n)
 {
-    const double seconds = tool_crew_do((struct tool_crew *)bench, (struct tool_order){.what = TOOL_CALLS,
-                                                                                       .coll = (int32_t)point->coll,
-                                                                                       .alg = place_of(c->alg),
-                                                                                       .calls = n,
-                                                                                       .bytes = point->bytes,
-                                                                                       .segment = c->segment});
+    const double seconds =
+        tool_crew_do((struct tool_crew *)bench, (struct tool_order){.what = TOOL_CALLS,
+                                                                    .coll = (int32_t)point->coll,
+                                                                    .alg = c->below ? TOOL_BELOW : place_of(c->alg),
+                                                                    .calls = n,
+                                                                    .bytes = point->bytes,
+                                                                    .segment = c->segment});
 
     return seconds < 0 || is_what_ran(c, point->coll) ? seconds : INFINITY;
 }

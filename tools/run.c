@@ -20,13 +20,15 @@ struct arguments {
     int first; /* argv[first] is the command */
 };
 
-enum { SIM_GPUS = 256, EXPLAIN, RECORD, SET, PRINT };
+enum { SIM_GPUS = 256, EXPLAIN, RECORD, REPORT, SET, PRINT };
 enum { MOST_SIM_GPUS = 64 }; /* that the simulated device makes: SIM_MAX_GPUS, of a room that is not above this one */
 
 static const struct argp_option options[] = {
     {"sim-gpus", SIM_GPUS, "N", 0, "on N simulated GPUs per node, up to 64: for machines without one", 1},
     {"explain", EXPLAIN, NULL, 0, "say which algorithm each new kind of call ran, and why (TUTTI_EXPLAIN=1)", 1},
     {"record", RECORD, "DIR", 0, "keep there what each rank called last, for tutti doctor DIR (TUTTI_RECORD)", 1},
+    {"report", REPORT, "FILE", OPTION_ARG_OPTIONAL,
+     "at the end, where the time of all ranks went; into FILE: as JSON, for tutti scaling (TUTTI_REPORT)", 1},
     {"set", SET, "NAME=VALUE", 0, "set a variable of Tutti, with or without its TUTTI_: --set allreduce=ring", 1},
     {"print", PRINT, NULL, 0, "print what would be run, as one shell command, and do not run it", 1},
     {0}};
@@ -70,6 +72,18 @@ static void record(const struct argp_state *state, const char *directory)
     setenv("TUTTI_RECORD", path, 1);
 }
 
+/* The same. file: NULL for words. */
+static void report(const char *file)
+{
+    char path[TOOL_PATH_MAX], here[TOOL_PATH_MAX];
+
+    if (!file || *file == '/' || !getcwd(here, sizeof here) ||
+        (size_t)snprintf(path, sizeof path, "%s/%s", here, file) >= sizeof path)
+        setenv("TUTTI_REPORT", file ? file : "1", 1);
+    else
+        setenv("TUTTI_REPORT", path, 1);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *a = state->input;
@@ -83,6 +97,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case RECORD:
         record(state, arg);
+        return 0;
+    case REPORT:
+        report(arg);
         return 0;
     case SET:
         set(state, arg);
@@ -110,7 +127,8 @@ static const struct argp argp = {
     "  tutti run -- mpiexec -n 4 ./app\n"
     "  tutti run --sim-gpus 2 --explain -- mpiexec -n 4 ./app\n"
     "  tutti run --set allreduce=ring -- mpiexec -n 4 ./app\n"
-    "  tutti run --record DIR -- mpiexec -n 4 ./app         then, while it hangs or afterwards: tutti doctor DIR\n\n"
+    "  tutti run --record DIR -- mpiexec -n 4 ./app         then, while it hangs or afterwards: tutti doctor DIR\n"
+    "  tutti run --report -- mpiexec -n 4 ./app             where the time went\n\n"
     "The exit status is that of the command; 126 and 127 if it could not be run or found, 2 if this command line was wrong, "
     "1 if something of Tutti was missing.\n",
     NULL, NULL, NULL};
@@ -252,6 +270,7 @@ int tool_run(int argc, char **argv)
     check_settings(&state);
     mpi = tool_which_mpi(path);
     check_launcher(&state, command[0], mpi);
+    setenv("TUTTI_TIMEOUT", "60", 0);
     preload(&state);
     if (a.sim_gpus) {
         simulate(&state, a.sim_gpus);

@@ -25,9 +25,10 @@ static bool is_culprit(void)
 
 static void nap(double seconds)
 {
-    const struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
 
-    nanosleep(&t, NULL);
+    while (nanosleep(&t, &t)) /* a signal has ended it early */
+        ;
 }
 
 /* ---- a few calls that go well ---- */
@@ -51,6 +52,17 @@ static void sleeps(void)
     if (is_culprit())
         nap(FOREVER);
     allreduce();
+}
+
+static void sleeps_before_wait(void)
+{
+    MPI_Request request;
+
+    go_well(CALLS);
+    if (is_culprit())
+        nap(FOREVER);
+    MPI_Iallreduce(a, b, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
 /* It comes to its last call when the others are in it already, one behind. */
@@ -183,6 +195,17 @@ static void out_of_memory(void)
     memory_give(DEVICE, device);
 }
 
+/* NCCL takes its time to start, on all ranks. */
+static void sets_up(void)
+{
+    char *device = memory_take(DEVICE, N * sizeof(float));
+
+    simulator.inject("nccl-delay:ms=1500");
+    MPI_Allreduce(MPI_IN_PLACE, device, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    memory_give(DEVICE, device);
+    puts("all as it should be");
+}
+
 static void works(double seconds)
 {
     const double end = MPI_Wtime() + seconds;
@@ -252,6 +275,7 @@ static const struct {
 } faults[] = {
     {"fine", fine},
     {"sleeps", sleeps},
+    {"sleeps-before-wait", sleeps_before_wait},
     {"skips", skips},
     {"skips-alike", skips_alike},
     {"ends-early", ends_early},
@@ -266,6 +290,7 @@ static const struct {
     {"other-collective", other_collective},
     {"other-order", other_order},
     {"out-of-memory", out_of_memory},
+    {"sets-up", sets_up},
     {"slow", slow},
     {"slow-gpu", slow_gpu},
     {"jitter", jitter},

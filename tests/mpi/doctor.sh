@@ -58,6 +58,8 @@ w="MPI_COMM_WORLD"
 over="when the job ended it was"
 hangs 16 sleeps "rank 1 keeps ranks 0,2-15 waiting in $reduce 7 on $w, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
     "rank 1 keeps ranks 0,2-15 waiting in $reduce 7 on $w: $over outside MPI, since $reduce 6 on $w\."
+hangs 3 sleeps-before-wait "rank 1 keeps ranks 0,2 waiting in MPI_Iallreduce at $place, call 7 on $w, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
+    "rank 1 keeps ranks 0,2 waiting in MPI_Iallreduce at $place, call 7 on $w: $over outside MPI, since $reduce 6 on $w\."
 hangs 4 skips "rank 1 skipped a call: in call 8 on $w it called MPI_Barrier at $place, where ranks 0,2-3 called MPI_Allreduce of 1000 MPI_FLOAT MPI_SUM at $place: the collective differs\."
 hangs 2 skips-alike "rank 1 keeps rank 0 waiting in $reduce 6 on $w, for $time: it is in MPI_Finalize\." \
     "rank 1 keeps rank 0 waiting in $reduce 6 on $w: $over in MPI_Finalize\."
@@ -87,5 +89,50 @@ ends_with 3 slow "rank 1 is systematically late: in [0-9]* $late"
 ends_with 3 slow-gpu "rank 1 is systematically late: in [0-9]* $late"
 ends_with 3 jitter "rank 1 is sporadically late: in [0-9]* $late"
 ends_with 4 routing "rank 1 has the most to move in MPI_Alltoallv on $w: it sends 3\.91 KiB and receives 10\.9 KiB a call, 1\.9 times the mean rank's 5\.66 KiB; .*"
+# a directory that cannot be made costs the record, and is told of once
+records=/proc/none
+start 3 fine
+wait $job || { cat "$output"; fail "a record that cannot be made: the job has failed"; }
+says "^tutti: warning: rank 0 is not recorded, nor are 2 others: /proc/none/rank-0.* cannot be written: "
+[ "$(grep -c 'is not recorded' "$output")" -eq 1 ] || { cat "$output"; fail "a record that cannot be made must be told of once"; }
+
+# ---- the watchdog ----
+
+# watched PATTERN: the ranks have said it, or do so before long
+watched()
+{
+    tries=0
+    until grep -q -e "$1" "$output" || [ $tries -ge 200 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    says "$1"
+}
+
+records=$(mktemp -d)
+waits="has been in MPI_Allreduce (call 7 on $w, from doctor+0x[0-9a-f]*) for [0-9]* s"
+export TUTTI_TIMEOUT=1 TUTTI_ALLREDUCE=doubling
+start 4 sleeps
+watched "^tutti: warning: rank 0 $waits: by doubling it waits for data from rank 1$"
+watched "^tutti: warning: rank 3 $waits: by doubling it waits for data from rank 1$"
+watched "^tutti: warning: rank 2 $waits: by doubling it waits for data from rank 0$"
+kill -USR1 "$("$BUILD/tutti" doctor --json "$records" | sed -n '/"rank": 1,/,/"pid"/s/.*"pid": \([0-9]*\).*/\1/p')"
+watched "^tutti: warning: rank 1 is in no call of MPI that Tutti sees"
+if grep -q '^tutti: warning: rank 1 has' "$output"; then cat "$output"; fail "the watchdog warned of a rank that sleeps"; fi
+kill $job
+wait $job
+export TUTTI_TIMEOUT_ACTION=abort
+start 3 sleeps
+wait $job && fail "TUTTI_TIMEOUT_ACTION=abort: exit status 0"
+says "^tutti: error: rank [02] ends the job, as TUTTI_TIMEOUT_ACTION=abort says"
+export TUTTI_ALLREDUCE=nccl TUTTI_UNIFORM=1 TUTTI_SIM_GPUS=3 TUTTI_EXPLAIN=1
+start 3 sets-up
+wait $job || { cat "$output"; fail "the watchdog took NCCL's start for a call"; }
+says "all as it should be"
+says ": nccl (TUTTI_ALLREDUCE"
+unset TUTTI_TIMEOUT TUTTI_TIMEOUT_ACTION TUTTI_ALLREDUCE TUTTI_UNIFORM TUTTI_EXPLAIN
+TUTTI_SIM_GPUS=2
+rm -rf "$records"
+echo "doctor: the watchdog"
 rm -f "$output.said" "$output.stays"
 echo "  $(($(date +%s) - before)) s"

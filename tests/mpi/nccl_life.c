@@ -182,23 +182,28 @@ static void use_and_free(void)
     MPI_Comm_free(&comm);
 }
 
-static void run_loop(void)
+static int cycles(void)
 {
     const char *set = getenv("TUTTI_TEST_CYCLES");
-    const int cycles = set ? atoi(set) : 60;
+
+    return set ? atoi(set) : 60;
+}
+
+static void run_loop(void)
+{
     int files, left;
 
     for (int i = 0; i < 10; i++)
         use_and_free();
     files = count_files();
-    for (int i = 0; i < cycles; i++) {
+    for (int i = 0; i < cycles(); i++) {
         test_now("communicator %d of a loop", i);
         use_and_free();
     }
     left = count_files() - files;
     test_check(count().alive <= 4, "%llu communicators are left", count().alive);
     test_check(left <= 16, "%d files were left open", left);
-    check_made((unsigned)cycles + 10, (unsigned)count().alive);
+    check_made((unsigned)cycles() + 10, (unsigned)count().alive);
 }
 
 /* Rank 0 is in more of them than it may keep, the others are not, so it alone has to give some up. */
@@ -470,7 +475,7 @@ int main(int argc, char **argv)
     const struct part *p = find_part(argv[1]);
 
     arrange(p);
-    test_begin(&argc, &argv, 100);
+    test_begin(&argc, &argv, 100 + (unsigned)cycles() / 8);
     send = (double *)memory_take(DEVICE, sizeof *send * N);
     recv = (double *)memory_take(DEVICE, sizeof *recv * N);
     test_pin("allreduce", "nccl");

@@ -13,7 +13,7 @@ BUILD=$(cd "$BUILD" && pwd)
 : "${SIM:=$BUILD/tests/simcuda/.libs}"
 LIBRARY=$BUILD/.libs/libtutti.so
 PROGRAMS=$BUILD/tests/mpi
-PATIENCE=$((240 + ${TUTTI_TEST_CYCLES:-0} / 50))
+PATIENCE=$((240 + ${TUTTI_TEST_CYCLES:-0} / 8))
 
 # Open MPI refuses root and more ranks than cores unless told
 oversubscribe=
@@ -117,6 +117,53 @@ run_check()
     unset TUTTI_CHECK_TIMEOUT
     passes 4 "" check
     unset TUTTI_CHECK
+}
+# reported CONDITION: of the last report; g("compute_s") is the first number of that name in it
+reported()
+{
+    sed 's/[][{}":,]/ /g' "$output.json" | awk 'function g(key) { return value[key] + 0 }
+        { for (i = 1; i < NF; i++) if (!($i in value) && $(i + 1) ~ /^[0-9]/) value[$i] = $(i + 1) }
+        END { exit !('"$1"') }' || { cat "$output.json"; fail "report: expected $1"; }
+}
+# a stand-in of a profiler, where there are NVTX's headers: every collective is a range that has its name, and ends
+run_nvtx_ranges()
+{
+    [ -e "$PROGRAMS/nvtx_injection.so" ] || return 0
+    export NVTX_INJECTION64_PATH="$PROGRAMS/nvtx_injection.so" TUTTI_ALLREDUCE="doubling:0-64;ring:64-"
+    passes 4 "" report many
+    says '^nvtx Tutti: 150 x MPI_Allreduce doubling 4 B$'
+    says '^nvtx Tutti: 150 x MPI_Allreduce ring 3.9 KiB$'
+    says '^nvtx Tutti: 310 ranges, 0 not ended$'
+    passes 4 "" report overlapped
+    says '^nvtx Tutti: 20 x MPI_Allreduce doubling 4 B$'
+    says '^nvtx Tutti: 20 ranges, 0 not ended$'
+    unset NVTX_INJECTION64_PATH TUTTI_ALLREDUCE
+}
+run_report()
+{
+    export TUTTI_REPORT="$output.json"
+    for what in late late_root many overlapped turns; do
+        passes 4 "" report $what
+        reported 'g("ranks") == 4 && g("seconds") > 0.1'
+        reported 'g("compute_s") + g("exposed_s") + g("imbalance_s") + g("bubble_s") + g("setup_s") < 1.02 * g("seconds")'
+        reported 'g("compute_s") + g("exposed_s") + g("imbalance_s") + g("bubble_s") + g("setup_s") > 0.98 * g("seconds")'
+        # what was slept: 20 times 20 ms, or somebody else's part of it
+        case $what in
+        late*) reported 'g("calls_per_rank") == 20 && g("imbalance_s") > 0.02 && g("bubble_s") == 0' ;;
+        many) reported 'g("calls_per_rank") == 310 && g("calls") == 150' ;;
+        overlapped) reported 'g("calls_per_rank") == 20 && g("overlapped_s") > 0.1' ;;
+        turns) reported 'g("calls_per_rank") == 0 && g("bubble_s") > 0.02 && g("imbalance_s") == 0' ;;
+        esac
+    done
+    rm -f "$output.json"
+    unset TUTTI_REPORT
+    run_nvtx_ranges
+    export TUTTI_REPORT=/nowhere/report.json TUTTI_CHECK=1
+    passes 3 "" report many
+    says 'TUTTI_REPORT=/nowhere/report.json cannot be written; the report is here'
+    says '^allreduce  *1K-16K  *150 '
+    says 'Arrivals were not compared, since TUTTI_CHECK=1'
+    unset TUTTI_REPORT TUTTI_CHECK
 }
 run_threads() { passes 3 "" threads; }
 run_flavours()
@@ -764,7 +811,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings tune topology node nocuda ends fortran errors check faults costs decisions nccl nccl_life reproducible user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings tune topology node nocuda ends fortran errors check report faults costs decisions nccl nccl_life reproducible user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours bench collectives}; do
     "run_$name"
 done
