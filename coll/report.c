@@ -16,6 +16,7 @@
 
 #include "coll/clock.h"
 #include "coll/config.h"
+#include "coll/pause.h"
 #include "coll/report_sums.h"
 #include "coll/request.h"
 #include "coll/watch.h"
