@@ -174,23 +174,24 @@ static void at_home(const struct tt_req *req, int lane, const struct tt_step *s,
         fold_on_the_way(req, s, f);
 }
 
-static struct tt_flight flight_of(struct tt_req *req, int lane, const struct tt_step *s)
+/* Flights are made in their place: they are the most of what a small call writes. */
+static void make_flight(struct tt_req *req, int lane, const struct tt_step *s, struct tt_flight *f)
 {
     const struct tt_routes *routes = req->with.routes;
-    struct tt_flight f = {.incoming = tt_step_receives(s),
-                          .step = (int)(s - req->plan->steps),
-                          .peer = s->peer,
-                          .tag = tag_of(req, lane, s->message),
-                          .bytes = (size_t)s->n * req->plan->unit,
-                          .channel = routes->channels ? routes->channels[s->peer] : NULL};
 
+    memset(f, 0, sizeof *f);
+    f->incoming = tt_step_receives(s);
+    f->step = (int)(s - req->plan->steps);
+    f->peer = s->peer;
+    f->tag = tag_of(req, lane, s->message);
+    f->bytes = (size_t)s->n * req->plan->unit;
+    f->channel = routes->channels ? routes->channels[s->peer] : NULL;
     if (!req->failed)
-        at_home(req, lane, s, &f);
-    else if (f.incoming)
-        receive_in_vain(req, lane, &f);
+        at_home(req, lane, s, f);
+    else if (f->incoming)
+        receive_in_vain(req, lane, f);
     else
-        f.bytes = 0;
-    return f;
+        f->bytes = 0;
 }
 
 static void post_message(struct tt_req *req, int lane, const struct tt_step *s)
@@ -200,7 +201,7 @@ static void post_message(struct tt_req *req, int lane, const struct tt_step *s)
     enum tt_distance distance;
     int error;
 
-    *f = flight_of(req, lane, s);
+    make_flight(req, lane, s, f);
     distance = f->channel ? TT_NEAR : TT_FAR;
     error = batch->routes->wire[distance]->post(batch, f);
     if (error != MPI_SUCCESS) {
@@ -223,13 +224,12 @@ static void take(struct tt_req *req, int lane, struct tt_flight *f)
     req->moved = true;
     req->lanes[lane].arriving--;
     req->lanes[lane].lent += f->at != NULL;
-    if (!req->failed && f->arrived != f->bytes) {
-        req->told = true;
+    req->told |= !req->failed && f->arrived != f->bytes;
+    if (f->arrived != f->bytes)
         fail(req,
              "rank %d sent %zu bytes where %zu were due: it failed, or passed on that another did, or gave a "
              "different count",
              f->peer, f->arrived, f->bytes);
-    }
     if (!req->failed && s->verb == TT_RECV_REDUCE && !f->folded)
         post_local(req, lane, s);
 }
@@ -427,32 +427,38 @@ static int make_arrays(struct tt_req *req)
 {
     const size_t n = (size_t)req->plan->max_round, lanes = (size_t)req->plan->nlanes;
     const size_t each = sizeof(MPI_Request) + sizeof(MPI_Status) + sizeof(struct tt_flight) + sizeof(int);
-    struct tt_flight *flights = malloc(lanes * n * each + 1);
+    const bool small = lanes * n * each <= sizeof req->room;
+    struct tt_flight *flights = small ? (void *)req->room : malloc(lanes * n * each);
     MPI_Status *statuses = (MPI_Status *)(flights + lanes * n);
     MPI_Request *requests = (MPI_Request *)(statuses + lanes * n);
     int *indices = (int *)(requests + lanes * n);
 
     if (!flights)
         return ENOMEM;
-    req->arrays = flights;
+    req->arrays = small ? NULL : flights;
     for (size_t l = 0; l < lanes; l++)
-        req->lanes[l].batch = (struct tt_batch){.routes = req->with.routes,
-                                                .flights = flights + l * n,
-                                                .requests = requests + l * n,
-                                                .statuses = statuses + l * n,
-                                                .indices = indices + l * n};
+        req->lanes[l] = (struct tt_lane_state){.next = req->plan->lanes[l].first,
+                                               .batch = {.routes = req->with.routes,
+                                                         .flights = flights + l * n,
+                                                         .requests = requests + l * n,
+                                                         .statuses = statuses + l * n,
+                                                         .indices = indices + l * n}};
     return 0;
 }
 
+/* Room is left as it is: to clear it would take as long as all the rest of a small call. */
 int tt_req_start(struct tt_req *req, const struct tt_plan *plan, const struct tt_binding *binding, const char *why)
 {
-    *req = (struct tt_req){.plan = plan, .with = *binding, .lanes_left = plan->nlanes};
+    req->plan = plan;
+    req->with = *binding;
+    req->lanes_left = plan->nlanes;
+    req->arrays = req->waste = NULL;
+    req->failed = req->moved = req->told = false;
+    req->why[0] = '\0';
     if (make_arrays(req))
         return ENOMEM;
     if (why)
         fail(req, "%s", why);
-    for (int lane = 0; lane < plan->nlanes; lane++)
-        req->lanes[lane].next = plan->lanes[lane].first;
     tt_req_progress(req);
     return 0;
 }

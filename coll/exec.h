@@ -42,12 +42,13 @@ struct tt_req {
     struct tt_binding with;
     struct tt_lane_state lanes[TT_MAX_LANES];
     int lanes_left;
-    void *arrays; /* one block for the lanes' arrays */
+    void *arrays; /* one block for the lanes' arrays: NULL if it is in room */
     void *waste;  /* where a failed rank receives */
     bool failed;
     bool moved; /* a message of another rank's has come */
     bool told;  /* it failed since another had */
     char why[512];
+    _Alignas(16) char room[1536]; /* for the arrays of a small plan */
 };
 
 /* Posts the first rounds. binding is copied; the plan and all memory must stay until tt_req_end. why: NULL, or the

@@ -353,7 +353,7 @@ run_node()
     # where the launcher lets the others be, they find out themselves
     if [ -z "$oversubscribe" ]; then
         oversubscribe=-disable-auto-cleanup
-        launch 3 "" node kill
+        launch 3 "" node leave
         oversubscribe=
         for rank in 0 1; do
             says "rank $rank got an error in time"
