@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cuda/cuda_abi.h"
+#include "cuda/cells.h"
 #include "cuda/kernels.h"
 #include "tests/simcuda/simcuda.h"
 
