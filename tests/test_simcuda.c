@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cuda/cells.h"
 #include "cuda/cuda_abi.h"
 #include "cuda/kernels.h"
 #include "tests/simcuda/simcuda.h"
