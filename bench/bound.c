@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What two cores of this machine can do, for bench/peers.sh to compare with: the bare exchange of flags between them, by
- * which each tells the other that it is here; and the bytes that both together move between memory and themselves, of
- * which an allreduce of n bytes on two ranks has at least 4n: each reads its n, and writes n. One thread per core. */
+/* What two cores of this machine can do, for bench/peers.sh to compare with: the bare exchange of flags between them,
+ * by which each tells the other that it is here; and the bytes that both together move between memory and themselves,
+ * of which an allreduce of n bytes on two ranks has at least 4n: each reads its n, and writes n. One thread per core.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -40,8 +40,8 @@ ratios()
 {
     awk -v name="$1" '
         /medians in us, side by side/ { on = 1; next }
-        on && /^ *[0-9]/ {
-            at = $2 ~ /^(B|KiB|MiB|GiB)$/ ? 3 : name == "barrier" ? 1 : 2
+        on && /^ *[0-9-]/ {
+            at = $2 ~ /^(B|KiB|MiB|GiB)$/ ? 3 : 2
             native = $at; best = $(at + 1); chosen = $(NF - 1)
             if (native > 0 && best > 0 && chosen > 0) {
                 n++; b += log(best / native); c += log(chosen / native)

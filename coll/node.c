@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One segment per process and node, made in MPI_Init for MPI_COMM_WORLD: as many communicators as there may be, they use
- * the same channels. Ranks of another world (spawned, connected) have none, and stay far. */
+/* One segment per process and node, made in MPI_Init for MPI_COMM_WORLD: as many communicators as there may be, they
+ * use the same channels. Ranks of another world (spawned, connected) have none, and stay far. */
 #include "coll/node.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,10 +19,10 @@
 static struct {
     struct tt_segment segment;
     int n, mine;
-    int *world;                   /* the rank in MPI_COMM_WORLD of each, upwards */
-    pid_t *pids;                  /* 0: not to be asked after */
-    struct tt_channel *channels;  /* one of them is to nobody */
-    bool used;                    /* by anybody of MPI_COMM_WORLD */
+    int *world;                  /* the rank in MPI_COMM_WORLD of each, upwards */
+    pid_t *pids;                 /* 0: not to be asked after */
+    struct tt_channel *channels; /* one of them is to nobody */
+    bool used;                   /* by anybody of MPI_COMM_WORLD */
     bool threaded;
     pthread_mutex_t lock;
 } node = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -206,12 +207,31 @@ void tt_node_unlock(void)
         pthread_mutex_unlock(&node.lock);
 }
 
+/* Gone, or ended and not yet taken leave of by its parent, which may take until all others have ended. */
+static bool is_dead(pid_t pid)
+{
+    char path[32], stat[512] = "";
+    const char *state;
+    FILE *f;
+
+    if (kill(pid, 0) && errno == ESRCH)
+        return true;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    f = fopen(path, "r");
+    if (f && !fgets(stat, sizeof stat, f))
+        stat[0] = '\0';
+    if (f)
+        fclose(f);
+    state = strrchr(stat, ')'); /* behind its name */
+    return state && (state[2] == 'Z' || state[2] == 'X');
+}
+
 /* What it sent before it died is there; so it is looked at after it was found dead. */
 void tt_node_look_after(void)
 {
     tt_node_lock();
     for (int i = 0; i < node.n; i++)
-        if (i != node.mine && node.pids[i] && !node.channels[i].broken && kill(node.pids[i], 0) && errno == ESRCH)
+        if (i != node.mine && node.pids[i] && !node.channels[i].broken && is_dead(node.pids[i]))
             tt_channel_break(&node.channels[i]);
     tt_node_unlock();
 }

@@ -224,7 +224,8 @@ static void let_go(struct tt_channel *c, struct tt_piece piece)
 static void keep(struct tt_flight *f, const char *bytes, size_t n)
 {
     const struct tt_fold *fold = &f->fold;
-    const void *const sources[] = {fold->left ? bytes : fold->other + f->moved, fold->left ? fold->other + f->moved : bytes};
+    const void *const sources[] = {fold->left ? bytes : fold->other + f->moved,
+                                   fold->left ? fold->other + f->moved : bytes};
 
     f->folded = fold->cell && TT_LINE % fold->cell->size == 0;
     if (f->folded)

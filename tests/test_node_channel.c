@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two channels back to back (coll/node_channel.c): that every message comes to the receive it is for, whole, in whatever
- * order either side posts and polls, and whether or not it is waited for. All orders of a few posts and polls are tried in
- * one thread, then many messages between two. (The flags under the messages are test_node_ring.c's.) */
+/* Two channels back to back (coll/node_channel.c): that every message comes to the receive it is for, whole, in
+ * whatever order either side posts and polls, and whether or not it is waited for. All orders of a few posts and polls
+ * are tried in one thread, then many messages between two. (The flags under the messages are test_node_ring.c's.) */
 #include <check.h>
 #include <pthread.h>
 #include <sched.h>
