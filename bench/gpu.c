@@ -73,7 +73,7 @@ static void copy_within(const struct work *w)
 static void reduce(const struct work *w)
 {
     insist(place->dev->reduce(place, TT_WITHIN, w->cell, blocks[0], (const void *const *)blocks + 1, w->k,
-                              bytes / w->cell->size));
+                              TT_ACCUMULATE, bytes / w->cell->size));
     drain(TT_WITHIN);
 }
 

@@ -32,21 +32,29 @@ int tt_refuse(const struct tt_call *c, const struct tt_comm *comm, int error, co
 
 /* ---- deciding ---- */
 
+/* What a pass makes of a plan takes its place. */
+static struct tt_plan *instead(struct tt_plan *plan, struct tt_plan *rewritten)
+{
+    tt_plan_free(plan);
+    return rewritten;
+}
+
+/* An op that has no cell takes two operands. */
 static struct tt_plan *finish_plan(const struct tt_choice *choice, const struct tt_key *key, int rank)
 {
     const int64_t chunk = tt_config.chunk / (int64_t)key->shape.unit;
     struct tt_shape shape = key->shape;
-    struct tt_plan *plan, *cut, *staged;
+    struct tt_plan *plan;
 
     shape.segment = choice->segment ? choice->segment : shape.segment;
     plan = tt_plan_build(choice->alg, &shape, rank);
-    cut = plan ? tt_pass_split(plan, chunk > 0 ? chunk : 1) : NULL;
-    tt_plan_free(plan);
-    if (!cut || !key->staged)
-        return cut;
-    staged = tt_pass_stage(cut, key->staged);
-    tt_plan_free(cut);
-    return staged;
+    if (plan && tt_coll_traits(key->coll) & TT_REDUCES)
+        plan = instead(plan, tt_pass_fuse(plan, key->cell ? TT_MAX_SOURCES : 2));
+    if (plan)
+        plan = instead(plan, tt_pass_split(plan, chunk > 0 ? chunk : 1));
+    if (plan && key->staged)
+        plan = instead(plan, tt_pass_stage(plan, key->staged));
+    return plan;
 }
 
 /* Why only the MPI below can do it, or NULL. */

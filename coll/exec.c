@@ -81,22 +81,34 @@ static void apply_local(struct tt_req *req, const struct tt_step *s)
         fail(req, "the MPI below could not apply the op (error %d)", error);
 }
 
+/* How many operands. What a receive that reduces has brought has landed. */
+static int operands(const struct tt_req *req, const struct tt_step *s, const void **at)
+{
+    at[0] = address(req, s->a);
+    at[1] = address(req, s->b);
+    for (int i = 0; i < s->more; i++)
+        at[2 + i] = address(req, req->plan->rest[s->rest + i]);
+    return 2 + s->more;
+}
+
 static void post_local(struct tt_req *req, int lane, const struct tt_step *s)
 {
     enum tt_flow flow;
     struct tt_place *place = place_of(req, s, &flow);
     const int queue = lane * TT_NFLOWS + (int)flow;
-    const void *const sources[] = {address(req, s->a), address(req, s->b)};
+    const void *sources[TT_MAX_SOURCES];
+    const int k = operands(req, s, sources);
     int error;
 
-    if (s->verb == TT_REDUCE && req->with.apply) {
+    if (s->verb != TT_COPY && req->with.apply) {
         apply_local(req, s);
         return;
     }
     if (s->verb == TT_COPY)
         error = place->dev->copy(place, queue, address(req, s->dst), sources[0], (size_t)s->n * req->plan->unit);
     else
-        error = place->dev->reduce(place, queue, req->with.cell, address(req, s->dst), sources, 2, (size_t)s->n);
+        error =
+            place->dev->reduce(place, queue, req->with.cell, address(req, s->dst), sources, k, s->order, (size_t)s->n);
     if (error)
         fail(req, "%s", tt_fault());
     else if (place != req->with.host)
@@ -112,7 +124,7 @@ static char *waste(struct tt_req *req, size_t *room)
     size_t longest = 0;
 
     for (int i = 0; i < req->plan->nsteps; i++)
-        if (req->plan->steps[i].verb == TT_RECV && (size_t)req->plan->steps[i].n > longest)
+        if (tt_step_receives(&req->plan->steps[i]) && (size_t)req->plan->steps[i].n > longest)
             longest = (size_t)req->plan->steps[i].n;
     *room = longest * req->plan->unit;
     if (!req->waste)
@@ -135,14 +147,15 @@ static void receive_in_vain(struct tt_req *req, int lane, struct tt_flight *f)
 static struct tt_flight flight_of(struct tt_req *req, int lane, const struct tt_step *s)
 {
     const struct tt_routes *routes = req->with.routes;
-    struct tt_flight f = {.incoming = s->verb == TT_RECV,
+    struct tt_flight f = {.incoming = tt_step_receives(s),
+                          .step = (int)(s - req->plan->steps),
                           .peer = s->peer,
                           .tag = tag_of(req, lane, s->message),
                           .bytes = (size_t)s->n * req->plan->unit,
                           .channel = routes->channels ? routes->channels[s->peer] : NULL};
 
     if (!req->failed)
-        f.buf = address(req, f.incoming ? s->dst : s->a);
+        f.buf = address(req, f.incoming ? tt_step_landing(s) : s->a);
     else if (f.incoming)
         receive_in_vain(req, lane, &f);
     else
@@ -166,23 +179,52 @@ static void post_message(struct tt_req *req, int lane, const struct tt_step *s)
     }
     batch->n++;
     batch->carried[distance]++;
+    batch->eager |= s->verb == TT_RECV_REDUCE;
+    req->lanes[lane].arriving += f->incoming;
 }
 
-/* After a round's messages have ended: did every one bring what it should? (What a failed rank expects is less.) */
-static void check_arrivals(struct tt_req *req, struct tt_batch *batch)
+/* A message that has come: did it bring what it should? (What a failed rank expects is less.) Then it is reduced, if
+ * that is its step. */
+static void take(struct tt_req *req, int lane, struct tt_flight *f)
 {
-    req->moved = true;
-    for (int i = 0; i < batch->n && !req->failed; i++) {
-        const struct tt_flight *f = &batch->flights[i];
+    const struct tt_step *s = &req->plan->steps[f->step];
 
-        req->told = f->incoming && f->arrived != f->bytes;
-        if (req->told)
-            fail(req,
-                 "rank %d sent %zu bytes where %zu were due: it failed, or passed on that another did, or gave a "
-                 "different count",
-                 f->peer, f->arrived, f->bytes);
+    f->taken = true;
+    req->moved = true;
+    req->lanes[lane].arriving--;
+    req->told |= !req->failed && f->arrived != f->bytes;
+    if (f->arrived != f->bytes)
+        fail(req,
+             "rank %d sent %zu bytes where %zu were due: it failed, or passed on that another did, or gave a "
+             "different count",
+             f->peer, f->arrived, f->bytes);
+    if (!req->failed && s->verb == TT_RECV_REDUCE)
+        post_local(req, lane, s);
+}
+
+/* What waits for all receives of the round. */
+static void post_after(struct tt_req *req, int lane)
+{
+    struct tt_lane_state *l = &req->lanes[lane];
+
+    for (int i = l->from; i < l->next - 1 && !req->failed; i++)
+        if (req->plan->steps[i].after)
+            post_local(req, lane, &req->plan->steps[i]);
+    l->after = false;
+}
+
+static void take_arrivals(struct tt_req *req, int lane)
+{
+    struct tt_lane_state *l = &req->lanes[lane];
+
+    for (int i = 0; i < l->batch.n && l->arriving > 0; i++) {
+        struct tt_flight *f = &l->batch.flights[i];
+
+        if (f->incoming && f->over && !f->taken)
+            take(req, lane, f);
     }
-    batch->n = 0;
+    if (l->after && l->arriving == 0)
+        post_after(req, lane);
 }
 
 /* ---- rounds ---- */
@@ -192,11 +234,29 @@ static int lane_end(const struct tt_req *req, int lane)
     return req->plan->lanes[lane].first + req->plan->lanes[lane].count;
 }
 
-static void post_verb(struct tt_req *req, int lane, int from, int to, enum tt_verb verb)
+static void post_messages(struct tt_req *req, int lane, int from, int to, bool incoming)
 {
-    for (int i = from; i < to; i++)
-        if (req->plan->steps[i].verb == verb)
-            post_message(req, lane, &req->plan->steps[i]);
+    for (int i = from; i < to; i++) {
+        const struct tt_step *s = &req->plan->steps[i];
+
+        if (incoming ? tt_step_receives(s) : s->verb == TT_SEND)
+            post_message(req, lane, s);
+    }
+}
+
+/* What need not wait. */
+static void post_locals(struct tt_req *req, int lane, int from, int to)
+{
+    struct tt_lane_state *l = &req->lanes[lane];
+
+    for (int i = from; i < to && !req->failed; i++) {
+        const struct tt_step *s = &req->plan->steps[i];
+
+        l->after |= s->after;
+        if (!s->after && (s->verb == TT_COPY || s->verb == TT_REDUCE))
+            post_local(req, lane, s);
+    }
+    l->batch.eager |= l->after;
 }
 
 /* Receives first, so that what peers send finds its place; local work last, under the messages. */
@@ -206,12 +266,12 @@ static void post_round(struct tt_req *req, int lane)
     const int end = lane_end(req, lane);
     const int from = l->next, to = tt_round_end(req->plan, from, end);
 
-    post_verb(req, lane, from, to, TT_RECV);
-    post_verb(req, lane, from, to, TT_SEND);
-    for (int i = from; i < to && !req->failed; i++)
-        if (req->plan->steps[i].verb == TT_COPY || req->plan->steps[i].verb == TT_REDUCE)
-            post_local(req, lane, &req->plan->steps[i]);
+    l->from = from;
     l->next = to + 1;
+    l->batch.eager = false;
+    post_messages(req, lane, from, to, true);
+    post_messages(req, lane, from, to, false);
+    post_locals(req, lane, from, to);
 }
 
 /* Messages that ended with an error are gone; the others are polled again. A wire that only ever says no has lost its
@@ -228,18 +288,24 @@ static bool carried_over(struct tt_req *req, struct tt_lane_state *l, const stru
     return ++l->errors > MAX_ERRORS;
 }
 
-static bool messages_over(struct tt_req *req, struct tt_lane_state *l)
+static bool messages_over(struct tt_req *req, int lane)
 {
+    struct tt_lane_state *l = &req->lanes[lane];
     struct tt_batch *batch = &l->batch;
+    bool over;
 
     if (!batch->n)
         return true;
     for (int d = 0; d < TT_DISTANCES; d++)
         if (batch->carried[d] && carried_over(req, l, batch->routes->wire[d]))
             batch->carried[d] = 0;
-    if (batch->carried[TT_NEAR] || batch->carried[TT_FAR])
+    over = !batch->carried[TT_NEAR] && !batch->carried[TT_FAR];
+    if (over || batch->eager)
+        take_arrivals(req, lane);
+    if (!over)
         return false;
-    check_arrivals(req, batch);
+    req->moved = true;
+    batch->n = l->arriving = 0;
     return true;
 }
 
@@ -265,7 +331,7 @@ static void lane_progress(struct tt_req *req, int lane)
     struct tt_lane_state *l = &req->lanes[lane];
     bool posted = false;
 
-    while (!l->done && !posted && messages_over(req, l) && device_over(req, lane)) {
+    while (!l->done && !posted && messages_over(req, lane) && device_over(req, lane)) {
         if (l->next >= lane_end(req, lane)) {
             l->done = true;
             req->lanes_left--;
@@ -289,10 +355,11 @@ bool tt_req_progress(struct tt_req *req)
 static int make_arrays(struct tt_req *req)
 {
     const size_t n = (size_t)req->plan->max_round, lanes = (size_t)req->plan->nlanes;
-    const size_t each = sizeof(MPI_Request) + sizeof(MPI_Status) + sizeof(struct tt_flight);
+    const size_t each = sizeof(MPI_Request) + sizeof(MPI_Status) + sizeof(struct tt_flight) + sizeof(int);
     struct tt_flight *flights = malloc(lanes * n * each + 1);
     MPI_Status *statuses = (MPI_Status *)(flights + lanes * n);
     MPI_Request *requests = (MPI_Request *)(statuses + lanes * n);
+    int *indices = (int *)(requests + lanes * n);
 
     if (!flights)
         return ENOMEM;
@@ -301,7 +368,8 @@ static int make_arrays(struct tt_req *req)
         req->lanes[l].batch = (struct tt_batch){.routes = req->with.routes,
                                                 .flights = flights + l * n,
                                                 .requests = requests + l * n,
-                                                .statuses = statuses + l * n};
+                                                .statuses = statuses + l * n,
+                                                .indices = indices + l * n};
     return 0;
 }
 

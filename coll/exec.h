@@ -24,6 +24,9 @@ struct tt_binding {
 
 struct tt_lane_state {
     int next;      /* step to post next */
+    int from;      /* where the round under way begins */
+    int arriving;  /* receives of it that have not been taken */
+    bool after;    /* something waits for them */
     int errors;    /* that the wire has reported */
     unsigned busy; /* bit per enum tt_flow: queues of home that this round gave work to */
     bool done;

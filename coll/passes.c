@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Passes: plans rewritten, so that no algorithm knows of it.
+/* Passes: plans rewritten, so that no algorithm knows of it. Fuse, which comes first, is in pass_fuse.c.
  *
  * Split cuts messages into parts of at most a chunk. Every rank does it, whatever its memory, so that a rank
  * with host memory and one that stages agree on the wire.
  *
  * Stage moves messages between device memory and the wire through pinned memory. One round of the plan
- * becomes a pipeline: in sub-round j, part j is copied down, part j-1 is on the wire, and part j-2 is copied up;
- * two slots of pinned memory per message suffice. It cannot deadlock where the plan did not: a part j is on the
- * wire in sub-round j+1 on both sides (or earlier, on a side that does not stage), so whatever a rank waits for lies
- * in an earlier sub-round of the same round of its peer, or in an earlier round. */
+ * becomes a pipeline: in sub-round j, part j is copied down, part j-1 is on the wire, part j-2 is copied up, and part
+ * j-3, if its receive reduces, is reduced there; two slots of pinned memory per message suffice. It cannot deadlock
+ * where the plan did not: a part j is on the wire in sub-round j+1 on both sides (or earlier, on a side that does not
+ * stage), so whatever a rank waits for lies in an earlier sub-round of the same round of its peer, or in an earlier
+ * round. */
 #include "coll/plan.h"
 
 #include <errno.h>
@@ -22,19 +23,6 @@ struct writer {
     int lane;
     int64_t lane_pin; /* where this lane's pinned memory begins: lanes run together and share none */
 };
-
-static struct writer writer_open(const struct tt_plan *from)
-{
-    struct writer w = {.p = malloc(sizeof *w.p)};
-
-    if (!w.p)
-        return w;
-    *w.p = *from;
-    w.p->steps = NULL;
-    w.p->nsteps = 0;
-    w.p->max_round = 0;
-    return w;
-}
 
 static void put(struct writer *w, struct tt_step step)
 {
@@ -61,19 +49,15 @@ static struct tt_plan *writer_close(struct writer *w)
     return w->p;
 }
 
-static bool is_message(const struct tt_step *s)
-{
-    return s->verb == TT_SEND || s->verb == TT_RECV;
-}
-
 /* Part k of a message, of max elements each. n is 0 when there is no such part. */
 static struct tt_step part_of(struct tt_step s, int64_t k, int64_t max)
 {
     const int64_t left = s.n - k * max;
 
     s.part = (int)k;
-    s.a.at += s.verb == TT_SEND ? k * max : 0;
-    s.dst.at += s.verb == TT_RECV ? k * max : 0;
+    s.a.at += s.verb != TT_RECV ? k * max : 0;
+    s.b.at += s.verb == TT_RECV_REDUCE ? k * max : 0;
+    s.dst.at += s.verb != TT_SEND ? k * max : 0;
     s.n = left <= 0 ? 0 : left < max ? left : max;
     return s;
 }
@@ -82,7 +66,7 @@ static struct tt_step part_of(struct tt_step s, int64_t k, int64_t max)
 static struct tt_plan *rewrite(const struct tt_plan *p,
                                void (*emit)(struct writer *, const struct tt_step *, int, void *), void *with)
 {
-    struct writer w = writer_open(p);
+    struct writer w = {.p = tt_plan_like(p, false)};
 
     if (!w.p)
         return NULL;
@@ -105,10 +89,11 @@ static struct tt_plan *rewrite(const struct tt_plan *p,
 
 static int64_t parts(const struct tt_step *s, int64_t max)
 {
-    return is_message(s) ? (s->n + max - 1) / max : 0;
+    return tt_step_is_message(s) ? (s->n + max - 1) / max : 0;
 }
 
-/* Part k of every message before part k+1 of any: so the first parts, which others wait for, go first. */
+/* Part k of every message before part k+1 of any: so the first parts, which others wait for, go first. What is lent is
+ * given back when all of a round has arrived: a sender that stages would wait for that before it sends second parts. */
 static void split_round(struct writer *w, const struct tt_step *s, int n, void *with)
 {
     const int64_t max = *(const int64_t *)with;
@@ -118,9 +103,10 @@ static void split_round(struct writer *w, const struct tt_step *s, int n, void *
         most = parts(&s[i], max) > most ? parts(&s[i], max) : most;
     for (int64_t k = 0; k < most; k++)
         for (int i = 0; i < n; i++) {
-            struct tt_step part = is_message(&s[i]) ? part_of(s[i], k, max) : s[i];
+            struct tt_step part = tt_step_is_message(&s[i]) ? part_of(s[i], k, max) : s[i];
 
-            if (is_message(&s[i]) ? part.n > 0 : k == 0)
+            part.lends &= most == 1;
+            if (tt_step_is_message(&s[i]) ? part.n > 0 : k == 0)
                 put(w, part);
         }
 }
@@ -132,28 +118,33 @@ struct tt_plan *tt_pass_split(const struct tt_plan *p, int64_t max)
 
 static bool staged(const struct tt_step *s, unsigned device_bufs)
 {
-    return is_message(s) && (device_bufs & 1u << (s->verb == TT_SEND ? s->a.buf : s->dst.buf));
+    return tt_step_is_message(s) && (device_bufs & 1u << (s->verb == TT_SEND ? s->a : tt_step_landing(s)).buf);
 }
 
 /* A message's step on the wire, from or to its slot of pinned memory. */
 static struct tt_step through(struct tt_step s, struct tt_loc slot)
 {
-    if (s.verb == TT_SEND)
-        s.a = slot;
-    else
-        s.dst = slot;
+    s.verb = s.verb == TT_SEND ? TT_SEND : TT_RECV;
+    s.a = s.verb == TT_SEND ? slot : tt_at(SEND, 0);
+    s.b = tt_at(SEND, 0);
+    s.dst = s.verb == TT_RECV ? slot : tt_at(SEND, 0);
+    s.lends = false;
     return s;
 }
 
-/* What part s of a staged message does in sub-round j of its round: down, wire (both), up. */
+/* What part s of a staged message does in sub-round j of its round: down, wire (both), up, and its reduction there. */
 static void put_staged(struct writer *w, const struct tt_step *s, int j, struct tt_loc slot)
 {
+    const struct tt_loc landing = tt_step_landing(s);
+
     if (s->verb == TT_SEND && j == s->part)
         put(w, (struct tt_step){.verb = TT_COPY, .dst = slot, .a = s->a, .n = s->n});
     if (j == s->part + 1)
         put(w, through(*s, slot));
-    if (s->verb == TT_RECV && j == s->part + 2)
-        put(w, (struct tt_step){.verb = TT_COPY, .dst = s->dst, .a = slot, .n = s->n});
+    if (tt_step_receives(s) && j == s->part + 2)
+        put(w, (struct tt_step){.verb = TT_COPY, .dst = landing, .a = slot, .n = s->n});
+    if (s->verb == TT_RECV_REDUCE && j == s->part + 3)
+        put(w, (struct tt_step){.verb = TT_REDUCE, .dst = s->dst, .a = s->a, .b = s->b, .n = s->n, .order = s->order});
 }
 
 /* Where the steps of a round that are the same message as s begin to have their slots: two, of the length of its
@@ -191,15 +182,16 @@ static int64_t assign_slots(const struct tt_step *s, int n, unsigned device_bufs
     return used;
 }
 
-/* How many sub-rounds a round becomes: where nothing is staged, none is needed and 0 is returned. */
+/* How many sub-rounds a round becomes, but for what waits for all its receives: where nothing is staged, none is needed
+ * and 0 is returned. */
 static int sub_rounds(const struct tt_step *s, int n, unsigned device_bufs)
 {
     int most = 0;
     bool any = false;
 
     for (int i = 0; i < n; i++) {
-        const bool up = staged(&s[i], device_bufs) && s[i].verb == TT_RECV;
-        const int last = is_message(&s[i]) ? s[i].part + 2 + up : 1;
+        const int after = s[i].verb == TT_SEND ? 0 : s[i].verb == TT_RECV ? 1 : 2; /* the wire */
+        const int last = !tt_step_is_message(&s[i]) ? 1 : s[i].part + 2 + (staged(&s[i], device_bufs) ? after : 0);
 
         any |= staged(&s[i], device_bufs);
         most = last > most ? last : most;
@@ -211,7 +203,14 @@ static int sub_rounds(const struct tt_step *s, int n, unsigned device_bufs)
  * that each stage the other direction would wait for each other. */
 static int sub_round_of(const struct tt_step *s)
 {
-    return is_message(s) ? s->part + 1 : 0;
+    return tt_step_is_message(s) ? s->part + 1 : 0;
+}
+
+/* Sub-rounds that follow take the place of waiting within a round. */
+static struct tt_step in_sub_round(struct tt_step s)
+{
+    s.after = s.lends = false;
+    return s;
 }
 
 static void put_sub_round(struct writer *w, const struct tt_step *s, int n, int j, unsigned device_bufs,
@@ -220,8 +219,21 @@ static void put_sub_round(struct writer *w, const struct tt_step *s, int n, int 
     for (int i = 0; i < n; i++)
         if (staged(&s[i], device_bufs))
             put_staged(w, &s[i], j, tt_at(PIN, w->lane_pin + slots[i].base + s[i].part % 2 * slots[i].length));
-        else if (sub_round_of(&s[i]) == j)
-            put(w, s[i]);
+        else if (!s[i].after && sub_round_of(&s[i]) == j)
+            put(w, in_sub_round(s[i]));
+}
+
+/* In a sub-round of its own, when everything has arrived and is where it should be. */
+static void put_after(struct writer *w, const struct tt_step *s, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (s[i].after) {
+            put_fence(w);
+            break;
+        }
+    for (int i = 0; i < n; i++)
+        if (s[i].after)
+            put(w, in_sub_round(s[i]));
 }
 
 static void stage_round(struct writer *w, const struct tt_step *s, int n, void *with)
@@ -244,6 +256,8 @@ static void stage_round(struct writer *w, const struct tt_step *s, int n, void *
         if (j + 1 < last)
             put_fence(w);
     }
+    if (last > 0)
+        put_after(w, s, n);
     free(slots);
 }
 

@@ -71,7 +71,8 @@ enum tt_coll tt_coll_find(const char *name, size_t length)
 const char *tt_verb_name(enum tt_verb verb)
 {
     static const char *const names[TT_NVERBS] = {
-        [TT_SEND] = "send", [TT_RECV] = "recv", [TT_COPY] = "copy", [TT_REDUCE] = "reduce", [TT_FENCE] = "fence"};
+        [TT_SEND] = "send", [TT_RECV] = "recv",     [TT_RECV_REDUCE] = "recv_reduce",
+        [TT_COPY] = "copy", [TT_REDUCE] = "reduce", [TT_FENCE] = "fence"};
 
     return names[verb];
 }
@@ -369,7 +370,12 @@ void tt_reduce(struct tt_plan *p, struct tt_loc dst, struct tt_loc a, struct tt_
     if (dst.buf == SEND)
         fault(p, EINVAL);
     if (n > 0)
-        append(p, (struct tt_step){.verb = TT_REDUCE, .dst = dst, .a = resolve(p, a), .b = resolve(p, b), .n = n});
+        append(p, (struct tt_step){.verb = TT_REDUCE,
+                                   .dst = dst,
+                                   .a = resolve(p, a),
+                                   .b = resolve(p, b),
+                                   .n = n,
+                                   .order = TT_LEFT_TO_RIGHT});
 }
 
 /* A fence that has nothing before it, or follows another, says nothing and is not written. */
@@ -466,9 +472,9 @@ void tt_plan_measure(struct tt_plan *p)
         int in_round = 0;
 
         for (int i = p->lanes[l].first; i < p->lanes[l].first + p->lanes[l].count; i++) {
-            const enum tt_verb verb = p->steps[i].verb;
+            const struct tt_step *s = &p->steps[i];
 
-            in_round = verb == TT_FENCE ? 0 : in_round + (verb == TT_SEND || verb == TT_RECV);
+            in_round = s->verb == TT_FENCE ? 0 : in_round + tt_step_is_message(s);
             if (in_round > p->max_round)
                 p->max_round = in_round;
         }
@@ -548,6 +554,33 @@ struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s
     return seal(p);
 }
 
+static void *duplicate(const void *from, size_t bytes)
+{
+    void *copy = malloc(bytes + 1);
+
+    if (copy && bytes)
+        memcpy(copy, from, bytes);
+    return copy;
+}
+
+struct tt_plan *tt_plan_like(const struct tt_plan *from, bool steps)
+{
+    struct tt_plan *p = malloc(sizeof *p);
+
+    if (!p)
+        return NULL;
+    *p = *from;
+    atomic_init(&p->holders, 0);
+    p->nsteps = steps ? from->nsteps : 0;
+    p->steps = duplicate(from->steps, (size_t)p->nsteps * sizeof *p->steps);
+    p->rest = duplicate(from->rest, (size_t)p->nrest * sizeof *p->rest);
+    if (p->steps && p->rest)
+        return p;
+    tt_plan_free(p);
+    errno = ENOMEM;
+    return NULL;
+}
+
 struct tt_plan *tt_plan_hold(struct tt_plan *p)
 {
     atomic_fetch_add(&p->holders, 1);
@@ -560,7 +593,23 @@ void tt_plan_free(struct tt_plan *p)
         return;
     builder_free(p);
     free(p->steps);
+    free(p->rest);
     free(p);
+}
+
+int tt_step_sources(const struct tt_plan *p, const struct tt_step *s, struct tt_loc out[TT_MAX_SOURCES])
+{
+    int k = 0;
+
+    if (s->verb == TT_RECV || s->verb == TT_FENCE)
+        return 0;
+    if (s->verb != TT_RECV_REDUCE || s->lands != 0)
+        out[k++] = s->a;
+    if (s->verb == TT_REDUCE || (s->verb == TT_RECV_REDUCE && s->lands != 1))
+        out[k++] = s->b;
+    for (int i = 0; i < s->more; i++)
+        out[k++] = p->rest[s->rest + i];
+    return k;
 }
 
 struct tt_totals tt_plan_totals(const struct tt_plan *p)
@@ -576,10 +625,10 @@ struct tt_totals tt_plan_totals(const struct tt_plan *p)
             rounds += s->verb == TT_FENCE;
             t.messages += s->verb == TT_SEND;
             t.sent += s->verb == TT_SEND ? s->n : 0;
-            t.received += s->verb == TT_RECV ? s->n : 0;
+            t.received += tt_step_receives(s) ? s->n : 0;
             t.copied += s->verb == TT_COPY ? s->n : 0;
-            t.reduced += s->verb == TT_REDUCE ? s->n : 0;
-            t.reductions += s->verb == TT_REDUCE;
+            t.reduced += tt_step_reduces(s) ? s->n * (1 + s->more) : 0;
+            t.reductions += tt_step_reduces(s);
         }
         if (rounds > t.rounds)
             t.rounds = rounds;

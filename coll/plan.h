@@ -7,18 +7,27 @@
 #include <stdatomic.h>
 
 #include "algos/algos.h"
+#include "cuda/cells.h"
 
-enum tt_verb { TT_SEND, TT_RECV, TT_COPY, TT_REDUCE, TT_FENCE, TT_NVERBS };
+/* The verbs of algos.h, and what only tt_pass_fuse writes: a receive and the reduction of what it brings, in one. */
+enum tt_verb { TT_SEND, TT_RECV, TT_RECV_REDUCE, TT_COPY, TT_REDUCE, TT_FENCE, TT_NVERBS };
 
 /* One step. Unused places are {SEND, 0}. */
 struct tt_step {
     enum tt_verb verb;
-    int peer;           /* send, recv: rank in the communicator */
-    struct tt_loc dst;  /* recv, copy, reduce */
-    struct tt_loc a, b; /* send, copy: a. reduce: dst = a op b */
+    int peer;           /* messages: rank in the communicator */
+    struct tt_loc dst;  /* all but send */
+    struct tt_loc a, b; /* send, copy: a. reduce, recv_reduce: dst = a op b */
     int64_t n;          /* elements */
-    int message;        /* send, recv: ordinal among this lane's messages to or from peer; the two sides agree */
-    int part;           /* send, recv: which part of that message, once tt_pass_split has cut it */
+    int message;        /* messages: ordinal among this lane's messages to or from peer; the two sides agree */
+    int part;           /* messages: which part of that one, once tt_pass_split has cut it */
+    int lands;          /* recv_reduce: 0, it is a that arrives, or 1, b: its place is room for what a wire cannot
+                           reduce as it comes, holds nothing before, and afterwards too unless it is dst */
+    int more, rest;     /* reduce: sources after a and b, rest[...] of the plan */
+    unsigned order;     /* reduce, recv_reduce: how sources become one (cuda/cells.h) */
+    bool after;         /* reduce: begins when all receives of its round have arrived, whose places it may read */
+    bool lends;         /* recv: one such reduction reads all of what arrives, and nobody else reads any: it need not be
+                           put anywhere, and then its sender has to wait until it has been read */
 };
 
 /* A lane is steps[first] ... steps[first + count - 1]; it does not end in a fence. */
@@ -35,6 +44,8 @@ struct tt_plan {
     struct tt_lane lanes[TT_MAX_LANES];
     int nsteps;
     struct tt_step *steps;
+    int nrest;
+    struct tt_loc *rest; /* sources of reduce steps beyond two */
     int64_t tmp, pin; /* elements of TMP and PIN it needs */
     int max_round;    /* the most sends and receives in one round of one lane */
     bool sealed;
@@ -48,8 +59,34 @@ struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s
 struct tt_plan *tt_plan_hold(struct tt_plan *p); /* returns p, which now takes one more tt_plan_free to go */
 void tt_plan_free(struct tt_plan *p);
 
-/* For passes, which write steps without the verbs. Append: one more step, *capacity being how many there is room for;
+static inline bool tt_step_receives(const struct tt_step *s)
+{
+    return s->verb == TT_RECV || s->verb == TT_RECV_REDUCE;
+}
+
+static inline bool tt_step_is_message(const struct tt_step *s)
+{
+    return s->verb == TT_SEND || tt_step_receives(s);
+}
+
+static inline bool tt_step_reduces(const struct tt_step *s)
+{
+    return s->verb == TT_REDUCE || s->verb == TT_RECV_REDUCE;
+}
+
+/* Where a receive puts what arrives. */
+static inline struct tt_loc tt_step_landing(const struct tt_step *s)
+{
+    return s->verb == TT_RECV ? s->dst : s->lands ? s->b : s->a;
+}
+
+/* What a step reads where it lies: not what arrives. Returns how many. */
+int tt_step_sources(const struct tt_plan *p, const struct tt_step *s, struct tt_loc out[TT_MAX_SOURCES]);
+
+/* For passes, which write steps without the verbs. Like: a plan that says the same, with or without the steps; NULL with
+ * errno ENOMEM. Append: one more step, *capacity being how many there is room for;
  * false if out of memory. Measure: sets max_round from the steps. */
+struct tt_plan *tt_plan_like(const struct tt_plan *from, bool steps);
 bool tt_plan_append(struct tt_plan *p, int *capacity, struct tt_step step);
 void tt_plan_measure(struct tt_plan *p);
 
@@ -92,7 +129,12 @@ const struct tt_alg *tt_alg_find(enum tt_coll coll, const char *name, size_t len
 /* True if alg serves coll (or its family). */
 bool tt_alg_serves(const struct tt_alg *alg, enum tt_coll coll);
 
-/* ---- passes: a new plan from a sealed one; NULL with errno ENOMEM ---- */
+/* ---- passes: a new plan from a sealed one; NULL with errno ENOMEM. In this order ---- */
+
+/* Joins what the verbs keep apart, where nothing else can tell the difference: reductions one after another into one of
+ * up to most sources (2: none), and a receive with the reduction of what it brings. What passes between ranks is
+ * unchanged, and so is every bit of the result. */
+struct tt_plan *tt_pass_fuse(const struct tt_plan *p, int most);
 
 /* Cuts every message longer than max elements into parts. The cut depends on shared facts alone, so the two
  * sides agree whatever their memory is; parts of one round stay in that round. */
@@ -109,7 +151,7 @@ struct tt_totals {
     int messages;            /* sent */
     int64_t sent, received;  /* elements */
     int64_t copied, reduced; /* elements; one operand of a reduction counted once */
-    int reductions;          /* reduce steps */
+    int reductions;          /* reduce steps, and receives that reduce */
 };
 struct tt_totals tt_plan_totals(const struct tt_plan *p);
 

@@ -112,7 +112,7 @@ static const char *reduce_at(struct tt_place *home, const struct tt_cell *cell, 
 
     if (home->dev->enter(home))
         return tt_fault();
-    error = home->dev->reduce(home, TT_WITHIN, cell, inout->buf, sources, 2, (size_t)inout->count) || tt_drain(home);
+    error = home->dev->reduce(home, TT_WITHIN, cell, inout->buf, sources, 2, TT_ACCUMULATE, (size_t)inout->count) || tt_drain(home);
     home->dev->leave(home);
     return error ? tt_fault() : NULL;
 }

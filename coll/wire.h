@@ -31,9 +31,11 @@ struct tt_flight {
     int peer, tag;
     bool incoming;
     struct tt_channel *channel; /* NULL: far */
+    int step;                   /* of the plan, for who posted it */
     /* set by the wire */
     bool over;
     size_t arrived; /* what a receive that is over has brought */
+    bool taken;     /* for who posted it: it has looked at that */
 };
 
 /* The messages of one round of one lane. */
@@ -41,11 +43,13 @@ struct tt_batch {
     const struct tt_routes *routes;
     int n;
     struct tt_flight *flights;
+    bool eager; /* flights are marked over one by one, as far as they are; else all at once will do */
     int carried[TT_DISTANCES]; /* of them, that may not be over yet */
     /* of those that are far, in their order */
     int nrequests;
     MPI_Request *requests;
     MPI_Status *statuses;
+    int *indices; /* room */
 };
 
 /* Functions return MPI error codes. Nothing blocks. */

@@ -40,11 +40,43 @@ static void land(struct tt_batch *batch)
     batch->nrequests = 0;
 }
 
+/* Of the far flights, number i. */
+static struct tt_flight *far_flight(const struct tt_batch *batch, int i)
+{
+    struct tt_flight *f = batch->flights;
+
+    if (!batch->routes->channels)
+        return &f[i];
+    while (f->channel || i-- > 0)
+        f++;
+    return f;
+}
+
+/* Those that are over now. An error is one of a message: which, the statuses know, and the next poll will not. */
+static int poll_some(struct tt_batch *batch, bool *done)
+{
+    int n = 0;
+    const int error = PMPI_Testsome(batch->nrequests, batch->requests, &n, batch->indices, batch->statuses);
+
+    *done = n == MPI_UNDEFINED;
+    for (int i = 0; error == MPI_SUCCESS && n != MPI_UNDEFINED && i < n; i++) {
+        struct tt_flight *f = far_flight(batch, batch->indices[i]);
+
+        f->over = true;
+        f->arrived = f->incoming ? length(&batch->statuses[i]) : 0;
+    }
+    if (*done)
+        batch->nrequests = 0;
+    return error;
+}
+
 static int p2p_poll(struct tt_batch *batch, bool *done)
 {
-    int flag = 0;
-    const int error = PMPI_Testall(batch->nrequests, batch->requests, &flag, batch->statuses);
+    int flag = 0, error;
 
+    if (batch->eager)
+        return poll_some(batch, done);
+    error = PMPI_Testall(batch->nrequests, batch->requests, &flag, batch->statuses);
     *done = flag && error == MPI_SUCCESS;
     if (*done)
         land(batch);

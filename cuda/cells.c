@@ -67,8 +67,19 @@ TT_TYPES(LOOSE, )
         }                                                                                                              \
     }
 
+/* Where products are alternately added and subtracted, as in those of complex numbers, gcc 12 makes one operation of
+ * product and sum whatever -ffp-contract says, and the bits are not the GPU's: so there it is not told of any. */
+#define COMPLEX_avx512 __attribute__((target("avx2")))
+#define COMPLEX_avx2 __attribute__((target("avx2")))
+#define COMPLEX_base
+#define FOR_signed(isa, attribute) attribute
+#define FOR_unsigned(isa, attribute) attribute
+#define FOR_floating(isa, attribute) attribute
+#define FOR_pair(isa, attribute) attribute
+#define FOR_complex(isa, attribute) COMPLEX_##isa
+
 #define LOOPS_OF(id, ctype, acc, convert, domain, payload, family, home, like, isa, attribute)                         \
-    TT_OPS_##family(LOOP, id, isa, attribute)
+    TT_OPS_##family(LOOP, id, isa, FOR_##family(isa, attribute))
 #define LOOPS(isa, attribute, condition) TT_TYPES(LOOPS_OF, isa, attribute)
 EACH_ISA(LOOPS)
 

@@ -25,6 +25,18 @@ enum tt_op {
 
 enum { TT_MAX_SOURCES = 8 };
 
+/* How up to so many sources become one, in the order in which they stand: hexadecimal digit j, from the right, is how
+ * many foldings follow source j, each of the last two values there are into one, which is rounded as if it had been
+ * stored. So 0x11111110 is left to right, 0x30102010 the balanced tree of eight, and the bits are those of as many
+ * reductions of two. No more than TT_MAX_WAITING values may wait while one more is folded. TT_ACCUMULATE is left to
+ * right too, but in the accumulator, rounded once at the end. */
+enum { TT_ACCUMULATE = 0, TT_LEFT_TO_RIGHT = 0x11111110, TT_MAX_WAITING = 3 };
+
+static inline int tt_foldings(unsigned order, int source)
+{
+    return (int)(order >> 4 * source & 15);
+}
+
 /* The classes of MPI types that the standard states legality by (MPI 4.0, section 6.9.2). */
 enum tt_class {
     TT_NO_CLASS = 0, /* no predefined op is legal */
@@ -73,7 +85,7 @@ struct tt_cell {
     enum tt_op op;
     size_t size;        /* bytes of one element, its extent in memory */
     const char *kernel; /* name of the device kernel, "tt_sum_f32"; NULL where no GPU has the type (long double) */
-    /* dst[i] = src[0][i] op ... op src[k-1][i], as in struct tt_dev. */
+    /* dst[i] = src[0][i] op ... op src[k-1][i] accumulated, as in struct tt_dev. */
     void (*host)(void *dst, const void *const *src, int k, size_t n);
 };
 

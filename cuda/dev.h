@@ -71,10 +71,10 @@ struct tt_dev {
     void *(*take_pinned)(struct tt_place *place, size_t bytes); /* on the host, pinned where that can be done */
     void (*give)(struct tt_place *place, void *block);          /* either; NULL is allowed */
     int (*copy)(struct tt_place *place, int queue, void *dst, const void *src, size_t bytes);
-    /* dst[i] = src[0][i] op src[1][i] op ... op src[k-1][i], left to right, 2 <= k <= TT_MAX_SOURCES, one launch;
-     * accumulated in the cell's accumulator. dst may be exactly one of the sources. */
+    /* dst[i] = src[0][i] op src[1][i] op ... op src[k-1][i], in that order (cells.h), 2 <= k <= TT_MAX_SOURCES, one
+     * launch. dst may be exactly one of the sources. */
     int (*reduce)(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
-                  int k, size_t n);
+                  int k, unsigned order, size_t n);
     /* Between count elements at spread, of which those runs are the data, and the same bytes without gaps: the bytes of
      * the runs are read or written, and no others. One launch, where there are kernels; more than TT_FEW_RUNS runs go
      * up first, once for each runs->id. */

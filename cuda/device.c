@@ -7,6 +7,7 @@
  * Streams (one per queue, never blocking or blocked by the program's), scratch and kernels are made when first needed
  * and kept: after the first call of a shape, the only driver calls are those that move or reduce data, and push, pop
  * and query. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -41,7 +42,7 @@ struct device_place {
     CUstream streams[TT_MAX_QUEUES];
     enum code code;
     CUmodule module;
-    CUfunction kernels[TT_NTYPES][TT_NOPS], movers[TT_NMOVERS];
+    CUfunction kernels[TT_NTYPES][TT_NOPS][2], movers[TT_NMOVERS];
     struct tt_tables tables;
     int processors;
 };
@@ -260,13 +261,16 @@ static int find_function(struct device_place *p, CUfunction *slot, const char *n
     return *slot ? 0 : tt_driver_check(d, d->cuModuleGetFunction(slot, p->module, name), "kernel %s", name);
 }
 
-static int find_kernel(struct device_place *p, const struct tt_cell *cell, CUfunction *kernel)
+/* The one that accumulates, or the one that keeps to an order. */
+static int find_kernel(struct device_place *p, const struct tt_cell *cell, bool ordered, CUfunction *kernel)
 {
-    CUfunction *slot = &p->kernels[cell->type][cell->op];
+    CUfunction *slot = &p->kernels[cell->type][cell->op][ordered];
+    char name[64];
     int error;
 
+    snprintf(name, sizeof name, "%s%s", cell->kernel, ordered ? "_tree" : "");
     pthread_mutex_lock(&p->lock);
-    error = find_function(p, slot, cell->kernel);
+    error = find_function(p, slot, name);
     *kernel = *slot;
     pthread_mutex_unlock(&p->lock);
     return error;
@@ -308,10 +312,10 @@ static int launch(const struct device_place *p, CUfunction kernel, const char *n
 }
 
 static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
-                  int k, size_t n)
+                  int k, unsigned order, size_t n)
 {
     struct device_place *p = of(place);
-    struct tt_kernel_args args = {.dst = dst, .n = n, .k = k};
+    struct tt_kernel_args args = {.dst = dst, .n = n, .k = k, .order = order};
     CUfunction kernel;
     CUstream stream;
 
@@ -319,7 +323,8 @@ static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell,
         args.src[j] = src[j];
     if (n == 0)
         return 0;
-    if (check_alignment(cell, &args) || stream_of(p, queue, &stream) || find_kernel(p, cell, &kernel))
+    if (check_alignment(cell, &args) || stream_of(p, queue, &stream) ||
+        find_kernel(p, cell, k > 2 && order != TT_ACCUMULATE, &kernel))
         return -1;
     return launch(p, kernel, cell->kernel, n / (16 / cell->size) + 1, stream, &args, n);
 }

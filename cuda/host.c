@@ -6,6 +6,7 @@
 
 #include "cuda/inside.h"
 
+enum { BLOCK = 4096 };
 
 static void *make(size_t bytes)
 {
@@ -53,12 +54,47 @@ static int copy(struct tt_place *place, int queue, void *dst, const void *src, s
     return 0;
 }
 
+/* In the order given: what waits stays in the first cache. */
+static void reduce_block(const struct tt_cell *cell, void *out, const void *const *src, int k, unsigned order, size_t n)
+{
+    _Alignas(64) char room[TT_MAX_WAITING][BLOCK];
+    const void *waiting[TT_MAX_WAITING + 1];
+    int w = 0, left = k - 1;
+
+    for (int j = 0; j < k; j++) {
+        waiting[w++] = src[j];
+        for (int i = tt_foldings(order, j); i > 0; i--, w--) {
+            void *const to = --left > 0 ? room[w - 2] : out;
+
+            cell->host(to, &waiting[w - 2], 2, n);
+            waiting[w - 2] = to;
+        }
+    }
+}
+
+/* Block by block: so memory sees each source once and dst once. */
+static void reduce_blocks(const struct tt_cell *cell, char *dst, const void *const *src, int k, unsigned order,
+                          size_t n)
+{
+    const size_t most = BLOCK / cell->size;
+    const void *from[TT_MAX_SOURCES];
+
+    for (size_t at = 0; at < n; at += most) {
+        for (int j = 0; j < k; j++)
+            from[j] = (const char *)src[j] + at * cell->size;
+        reduce_block(cell, dst + at * cell->size, from, k, order, n - at < most ? n - at : most);
+    }
+}
+
 static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
-                  int k, size_t n)
+                  int k, unsigned order, size_t n)
 {
     (void)place;
     (void)queue;
-    cell->host(dst, src, k, n);
+    if (k == 2 || order == TT_ACCUMULATE)
+        cell->host(dst, src, k, n);
+    else
+        reduce_blocks(cell, dst, src, k, order, n);
     return 0;
 }
 

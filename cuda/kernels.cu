@@ -96,6 +96,66 @@ TT_FN size_t stride(void)
         return x;                                                                                                      \
     }
 
+/* Two chunks, or elements, into one, rounded as if it had been stored. */
+#define FOLD(op, id)                                                                                                   \
+    TT_FN tt_elem_##id fold_element_##op##_##id(tt_elem_##id a, tt_elem_##id b)                                        \
+    {                                                                                                                  \
+        return tt_narrow_##id(tt_do_##op##_##id(tt_widen_##id(a), tt_widen_##id(b)));                                  \
+    }                                                                                                                  \
+    TT_FN union chunk_##id fold_##op##_##id(union chunk_##id a, union chunk_##id b)                                    \
+    {                                                                                                                  \
+        UNROLL(unroll) for (int e = 0; e < (int)(16 / sizeof(tt_elem_##id)); e++)                                      \
+            a.elem[e] = fold_element_##op##_##id(a.elem[e], b.elem[e]);                                                \
+        return a;                                                                                                      \
+    }
+
+/* All sources in the order that args says (cells.h), up to three values waiting, the last one on top. READ(id, j) is
+ * source j, which is read while the one before it is folded; fold makes one of two. Leaves the result in top. */
+#define ORDERED(id, value, READ, fold)                                                                                 \
+    value top = READ(id, 0), next = READ(id, 1), below = top, bottom = top;                                            \
+                                                                                                                       \
+    UNROLL(unroll 1) for (int j = 1; j < args.k; j++) {                                                                \
+        const value now = next;                                                                                        \
+        int foldings = (int)(args.order >> 4 * j & 15);                                                                \
+                                                                                                                       \
+        if (j + 1 < args.k)                                                                                            \
+            next = READ(id, j + 1);                                                                                    \
+        if (foldings == 0) {                                                                                           \
+            bottom = below;                                                                                            \
+            below = top;                                                                                               \
+            top = now;                                                                                                 \
+        } else {                                                                                                       \
+            top = fold(top, now);                                                                                      \
+        }                                                                                                              \
+        UNROLL(unroll 1) for (; foldings > 1; foldings--) {                                                            \
+            top = fold(below, top);                                                                                    \
+            below = bottom;                                                                                            \
+        }                                                                                                              \
+    }
+#define READ_CHUNK(id, j) load_##id(args.src[j], part.head, i)
+#define READ_ELEMENT(id, j) (((const tt_elem_##id *)args.src[j])[at])
+
+/* A kernel of its own for orders of more than two sources: values that wait are kept as they lie in memory, 16 bytes
+ * each whatever the type, and it costs the other one no registers. */
+#define TREE_KERNEL(op, id)                                                                                            \
+    FOLD(op, id)                                                                                                       \
+    __global__ void tt_##op##_##id##_tree(const __grid_constant__ struct tt_kernel_args args)                          \
+    {                                                                                                                  \
+        enum { PER = 16 / sizeof(tt_elem_##id) };                                                                      \
+        const struct split part = split(&args, sizeof(tt_elem_##id));                                                  \
+        tt_elem_##id *const dst = (tt_elem_##id *)args.dst;                                                            \
+                                                                                                                       \
+        UNROLL(unroll 1) for (size_t i = first_index(); i < part.chunks; i += stride()) {                              \
+            ORDERED(id, union chunk_##id, READ_CHUNK, fold_##op##_##id)                                               \
+            store((struct chunk *)(dst + part.head) + i, top.chunk);                                                   \
+        }                                                                                                              \
+        UNROLL(unroll 1) for (size_t i = first_index(); i < args.n - part.chunks * PER; i += stride()) {               \
+            const size_t at = i < part.head ? i : i + part.chunks * PER;                                               \
+            ORDERED(id, tt_elem_##id, READ_ELEMENT, fold_element_##op##_##id)                                         \
+            dst[at] = top;                                                                                             \
+        }                                                                                                              \
+    }
+
 /* The first two sources are read together, so that a thread has both on their way at once; dst is written last, since
  * it may be one of the sources. */
 #define KERNEL(op, id)                                                                                                 \
@@ -135,6 +195,7 @@ TT_FN size_t stride(void)
 #define CHUNK_AT_host(id)
 TT_TYPES(CHUNK_OF, )
 TT_EACH_KERNEL(KERNEL)
+TT_EACH_KERNEL(TREE_KERNEL)
 
 /* ---- movers ---- */
 

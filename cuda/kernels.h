@@ -10,13 +10,13 @@
 #include "cuda/runs.h"
 #include "cuda/types.def"
 
-/* The only parameter of every reduction: dst[i] = src[0][i] op ... op src[k-1][i] for i < n, 2 <= k <= 8. Each pointer
- * is aligned to its element's natural alignment; any grid of any size may be launched. */
+/* The only parameter of every reduction: dst[i] = src[0][i] op ... op src[k-1][i] for i < n, 2 <= k <= 8. Each pointer is aligned to its element's natural alignment; any grid of any size may be launched. */
 struct tt_kernel_args {
     void *dst;
     const void *src[8];
     size_t n;
     int k;
+    unsigned order; /* cells.h */
 };
 
 /* The ops that a family of types has code of its own for, each as X(op, ...). */
@@ -36,12 +36,21 @@ struct tt_kernel_args {
 #define TT_OPS_floating(X, ...) TT_OPS_complex(X, __VA_ARGS__) TT_OPS_ordered(X, __VA_ARGS__)
 #define TT_OPS_pair(X, ...) X(maxloc, __VA_ARGS__) X(minloc, __VA_ARGS__)
 
-/* Every kernel, each as X(op, type): void tt_<op>_<type>(struct tt_kernel_args). */
+/* Every reduction that kernels do, each as X(op, type). */
 #define TT_EACH_KERNEL(X) TT_TYPES(TT_KERNELS_OF, X)
 #define TT_KERNELS_OF(id, ctype, acc, convert, domain, payload, family, home, like, X)                                 \
     TT_KERNELS_AT_##home(id, family, X)
 #define TT_KERNELS_AT_gpu(id, family, X) TT_OPS_##family(X, id)
 #define TT_KERNELS_AT_host(id, family, X)
+
+/* Its two kernels, each as X(name, type): void name(struct tt_kernel_args). One accumulates, and its args.order does not
+ * matter; the other keeps to the order. */
+#define TT_EACH_REDUCER(X) TT_TYPES(TT_REDUCERS_OF, X)
+#define TT_REDUCERS_OF(id, ctype, acc, convert, domain, payload, family, home, like, X)                                \
+    TT_REDUCERS_AT_##home(id, family, X)
+#define TT_REDUCERS_AT_gpu(id, family, X) TT_OPS_##family(TT_REDUCER_FORMS, id, X)
+#define TT_REDUCERS_AT_host(id, family, X)
+#define TT_REDUCER_FORMS(op, id, X) X(tt_##op##_##id, id) X(tt_##op##_##id##_tree, id)
 
 /* The only parameter of every mover: packed[i] = the i-th byte of the runs of `count` elements, or the other way round.
  * Element 0 is at spread + origin; spread is the lowest byte that is touched, and span bytes from there on hold all.

@@ -21,6 +21,7 @@ struct message {
     int from, to, lane;
     enum tt_level level;
     struct tt_way way;
+    int lands;   /* the step that receives it */
     bool posted; /* one of its ends is */
     double both; /* when the later of those that are was posted */
     double left; /* bytes, at `since` */
@@ -46,6 +47,8 @@ struct lane {
     int next;      /* step to post next */
     int end;       /* one past its last */
     int under_way; /* messages, and one for local work */
+    int from;      /* where the round that is posted begins */
+    int arriving;  /* receives among its messages */
     bool local;    /* its event is the end of local work */
     bool done;
 };
@@ -278,39 +281,54 @@ static void post_end(struct sim *s, int message, double at)
     m->posted = true;
 }
 
-/* How long a copy or reduction of so many bytes takes at rank. */
-static double local_time(const struct sim *s, int rank, enum tt_verb verb, double bytes)
+/* How long a copy or reduction takes at rank. gamma is of two operands: two reads and a write. */
+static double local_time(const struct sim *s, int rank, const struct tt_step *step)
 {
     const double launch = s->t->seats[rank].gpu >= 0 ? s->t->launch : 0;
+    const double bytes = (double)step->n * (double)s->plans[rank]->unit;
 
-    return launch + bytes * (verb == TT_REDUCE ? s->t->gamma : s->t->copy);
+    return launch + bytes * (step->verb == TT_COPY ? s->t->copy : s->t->gamma * (3 + step->more) / 3);
+}
+
+/* A rank does one copy or reduction after the other; all of a lane's are over with the last one. */
+static void do_local(struct sim *s, int rank, int lane, const struct tt_step *step)
+{
+    const int thing = lane_thing(s, rank, lane);
+
+    s->busy[rank] = s->busy[rank] > s->now ? s->busy[rank] : s->now;
+    s->busy[rank] += local_time(s, rank, step);
+    s->lanes[rank * TT_MAX_LANES + lane].under_way += s->place[thing] < 0;
+    schedule(s, thing, s->busy[rank]);
+}
+
+static void do_after(struct sim *s, int rank, int lane)
+{
+    const struct lane *l = &s->lanes[rank * TT_MAX_LANES + lane];
+
+    for (int i = l->from; i < l->next - 1; i++)
+        if (s->plans[rank]->steps[i].after)
+            do_local(s, rank, lane, &s->plans[rank]->steps[i]);
 }
 
 static void post_round(struct sim *s, int rank, int lane)
 {
     const struct tt_plan *p = s->plans[rank];
     struct lane *l = &s->lanes[rank * TT_MAX_LANES + lane];
-    const int end = tt_round_end(p, l->next, l->end);
-    bool local = false;
 
+    l->from = l->next;
+    l->next = tt_round_end(p, l->next, l->end) + 1;
     s->posting[rank] = s->posting[rank] > s->now ? s->posting[rank] : s->now;
-    for (int i = l->next; i < end; i++) {
+    for (int i = l->from; i < l->next - 1; i++) {
         const struct tt_step *step = &p->steps[i];
 
-        if (step->verb == TT_SEND || step->verb == TT_RECV) {
+        if (tt_step_is_message(step)) {
             l->under_way++;
+            l->arriving += tt_step_receives(step);
             s->posting[rank] += step->verb == TT_SEND ? s->t->overhead : 0;
             post_end(s, s->message_of[s->first_step[rank] + i], step->verb == TT_SEND ? s->posting[rank] : s->now);
-            continue;
+        } else if (!step->after) {
+            do_local(s, rank, lane, step);
         }
-        s->busy[rank] = s->busy[rank] > s->now ? s->busy[rank] : s->now;
-        s->busy[rank] += local_time(s, rank, step->verb, (double)step->n * (double)p->unit);
-        local = true;
-    }
-    l->next = end + 1;
-    if (local) {
-        l->under_way++;
-        schedule(s, lane_thing(s, rank, lane), s->busy[rank]);
     }
 }
 
@@ -344,11 +362,23 @@ static void advance_ready(struct sim *s)
     s->nready = 0;
 }
 
+/* What arrives may be reduced as it does, and may be the last that something waits for. */
+static void arrive(struct sim *s, const struct message *m)
+{
+    const struct tt_step *step = &s->plans[m->to]->steps[m->lands];
+
+    if (step->verb == TT_RECV_REDUCE)
+        do_local(s, m->to, m->lane, step);
+    if (--s->lanes[m->to * TT_MAX_LANES + m->lane].arriving == 0)
+        do_after(s, m->to, m->lane);
+    release(s, m->to, m->lane);
+}
+
 static void end_message(struct sim *s, struct message *m)
 {
     m->state = OVER;
     release(s, m->from, m->lane);
-    release(s, m->to, m->lane);
+    arrive(s, m);
 }
 
 static void message_event(struct sim *s, int message)
@@ -436,14 +466,15 @@ static int match_receives(struct sim *s, int rank, int lane, int *next)
 
     for (int i = p->lanes[lane].first; i < p->lanes[lane].first + p->lanes[lane].count; i++) {
         const struct tt_step *step = &p->steps[i];
-        const struct message *m;
+        struct message *m;
 
-        if (step->verb != TT_RECV)
+        if (!tt_step_receives(step))
             continue;
         m = next[step->peer] < 0 || next[step->peer] >= s->nmessages ? NULL : &s->messages[next[step->peer]];
         if (!m || m->to != rank || m->from != step->peer || m->lane != lane ||
             m->left != (double)step->n * (double)p->unit)
             return -1;
+        m->lands = i;
         s->message_of[s->first_step[rank] + i] = next[step->peer]++;
         matched++;
     }

@@ -382,28 +382,89 @@ static bool may_fold(struct proof *pr, int rank, int step, struct value a, struc
     return true;
 }
 
+/* The value that sources[0 .. k - 1] of one element make, in that order; its tree is NOBODY if they cannot. */
+static struct value fold_element(struct proof *pr, int rank, int step, const struct value *sources, int k)
+{
+    const struct tt_step *s = &pr->ranks[rank].plan->steps[step];
+    const struct value none = {NOBODY, 0};
+    struct value waiting[TT_MAX_SOURCES];
+    int n = 0;
+
+    for (int j = 0; j < k; j++) {
+        waiting[n++] = sources[j];
+        for (int i = tt_foldings(s->order, j); i > 0 && n > 1; i--) {
+            struct value *a = &waiting[n - 2];
+
+            if (!may_fold(pr, rank, step, *a, a[1]))
+                return none;
+            a->tree = forest_fold(&pr->forest, a->tree, a[1].tree);
+            if (a->tree == NOBODY)
+                return none;
+            n--;
+        }
+    }
+    if (n == 1)
+        return waiting[0];
+    prove_accuse_step(pr, PROVE_WRONG_CONTRIBUTIONS, rank, step, "does not make one of its sources");
+    return none;
+}
+
+static bool same_values(const struct value *x, const struct value *y, int k)
+{
+    for (int j = 0; j < k; j++)
+        if (x[j].tree != y[j].tree || x[j].at - x[0].at != y[j].at - y[0].at)
+            return false;
+    return true;
+}
+
+/* Where the operands of a step lie, those of a receive that reduces being where it has put what arrived. */
+static int operands_of(const struct tt_plan *p, const struct tt_step *s, struct tt_loc out[TT_MAX_SOURCES])
+{
+    if (s->verb == TT_REDUCE)
+        return tt_step_sources(p, s, out);
+    out[0] = s->a;
+    out[1] = s->b;
+    return 2;
+}
+
 static bool fold(struct proof *pr, int rank, int step)
 {
     const struct rank_state *r = &pr->ranks[rank];
     const struct tt_step *s = &r->plan->steps[step];
-    const struct value *a = values(r, s->a), *b = values(r, s->b);
-    struct value *dst = values(r, s->dst), last_a = {NOBODY, 0}, last_b = {NOBODY, 0};
-    uint32_t tree = NOBODY;
+    struct tt_loc at[TT_MAX_SOURCES];
+    const int k = operands_of(r->plan, s, at);
+    struct value now[TT_MAX_SOURCES], last[TT_MAX_SOURCES] = {{NOBODY, 0}}, made = {NOBODY, 0};
 
     for (int64_t i = 0; i < s->n; i++) {
-        if (a[i].tree == NOBODY || b[i].tree == NOBODY)
-            return accuse_unwritten(pr, rank, step, a[i].tree == NOBODY ? s->a : s->b, i);
-        if (a[i].tree != last_a.tree || b[i].tree != last_b.tree || a[i].at != b[i].at) {
-            last_a = a[i];
-            last_b = b[i];
-            if (!may_fold(pr, rank, step, last_a, last_b))
-                return false;
-            tree = forest_fold(&pr->forest, last_a.tree, last_b.tree);
-            if (tree == NOBODY)
+        for (int j = 0; j < k; j++) {
+            now[j] = values(r, at[j])[i];
+            if (now[j].tree == NOBODY)
+                return accuse_unwritten(pr, rank, step, at[j], i);
+        }
+        if (!same_values(now, last, k)) {
+            memcpy(last, now, (size_t)k * sizeof *now);
+            made = fold_element(pr, rank, step, now, k);
+            if (made.tree == NOBODY)
                 return false;
         }
-        dst[i] = (struct value){tree, a[i].at};
+        values(r, s->dst)[i] = (struct value){made.tree, now[0].at};
     }
+    return true;
+}
+
+/* Reduces what has arrived, of which nothing stays: a wire may never have put it there. */
+static bool fold_arrived(struct proof *pr, int rank, int step)
+{
+    const struct rank_state *r = &pr->ranks[rank];
+    const struct tt_step *s = &r->plan->steps[step];
+    const struct tt_loc landing = tt_step_landing(s);
+
+    if (s->verb != TT_RECV_REDUCE)
+        return true;
+    if (!fold(pr, rank, step))
+        return false;
+    if (landing.buf != s->dst.buf || landing.at != s->dst.at)
+        memset(values(r, landing), 0, (size_t)s->n * sizeof(struct value));
     return true;
 }
 
@@ -411,6 +472,39 @@ static void complete(struct proof *pr, int rank, int lane)
 {
     if (--pr->ranks[rank].tracks[lane].pending == 0)
         pr->ready[pr->nready++] = (struct ticket){rank, lane};
+}
+
+/* Is where that receive puts things where a reduction that waits for it has put its result? */
+static bool is_result_here(const struct tt_plan *p, int from, int to, const struct tt_step *receive)
+{
+    for (int i = from; i < to; i++)
+        if (p->steps[i].after && p->steps[i].dst.buf == receive->dst.buf && p->steps[i].dst.at == receive->dst.at)
+            return true;
+    return false;
+}
+
+/* Everything has arrived that this round receives: what waited for that runs. Only then is what was lent given back,
+ * whose senders have waited, and may never have been put where it was to be read. */
+static bool all_arrived(struct proof *pr, int rank, int lane)
+{
+    struct rank_state *r = &pr->ranks[rank];
+    const struct tt_plan *p = r->plan;
+    const int from = r->tracks[lane].at, to = r->tracks[lane].end;
+
+    for (int i = from; i < to; i++)
+        if (p->steps[i].after) {
+            r->posted[i] = true;
+            if (!fold(pr, rank, i))
+                return false;
+            complete(pr, rank, lane);
+        }
+    for (int i = from; i < to; i++)
+        if (p->steps[i].lends) {
+            if (!is_result_here(p, from, to, &p->steps[i]))
+                memset(values(r, p->steps[i].dst), 0, (size_t)p->steps[i].n * sizeof(struct value));
+            complete(pr, p->steps[i].peer, lane);
+        }
+    return true;
 }
 
 /* The message passes if both sides are posted. What the receiver learns is what the sender knew as it posted: a send
@@ -422,14 +516,18 @@ static bool pass(struct proof *pr, int rank, int step, int lane)
     const bool sends = s->verb == TT_SEND;
     const int from = sends ? rank : s->peer, to = sends ? s->peer : rank;
     const int out = sends ? step : other, in = sends ? other : step;
-    const struct tt_loc src = pr->ranks[from].plan->steps[out].a, dst = pr->ranks[to].plan->steps[in].dst;
+    const struct tt_loc src = pr->ranks[from].plan->steps[out].a;
+    const struct tt_loc dst = tt_step_landing(&pr->ranks[to].plan->steps[in]);
 
     if (!pr->ranks[s->peer].posted[other])
         return true;
-    if (!move(pr, from, out, values(&pr->ranks[to], dst), src, s->n))
+    if (!move(pr, from, out, values(&pr->ranks[to], dst), src, s->n) || !fold_arrived(pr, to, in))
         return false;
     pr->ranks[to].tracks[lane].knows |= pr->ranks[from].tracks[lane].told;
-    complete(pr, from, lane);
+    if (!pr->ranks[to].plan->steps[in].lends)
+        complete(pr, from, lane);
+    if (--pr->ranks[to].tracks[lane].arriving == 0 && !all_arrived(pr, to, lane))
+        return false;
     complete(pr, to, lane);
     return true;
 }
@@ -439,8 +537,10 @@ static bool post(struct proof *pr, int rank, int lane, int step)
     struct rank_state *r = &pr->ranks[rank];
     const struct tt_step *s = &r->plan->steps[step];
 
+    if (s->after)
+        return true;
     r->posted[step] = true;
-    if (s->verb == TT_SEND || s->verb == TT_RECV)
+    if (tt_step_is_message(s))
         return pass(pr, rank, step, lane);
     if (s->verb == TT_COPY ? !move(pr, rank, step, values(r, s->dst), s->a, s->n) : !fold(pr, rank, step))
         return false;
@@ -453,27 +553,43 @@ static bool begin_round(struct proof *pr, int rank, int lane)
 {
     const struct tt_plan *p = pr->ranks[rank].plan;
     struct track *t = &pr->ranks[rank].tracks[lane];
+    bool no_receives;
 
     t->end = t->at;
     while (t->end < t->stop && p->steps[t->end].verb != TT_FENCE)
         t->end++;
     t->told = t->knows;
     t->pending = t->end - t->at + 1; /* one for posting itself, so that an empty round ends as well */
+    t->arriving = 0;
+    for (int i = t->at; i < t->end; i++)
+        t->arriving += tt_step_receives(&p->steps[i]);
+    no_receives = t->arriving == 0;
     for (int i = t->at; i < t->end; i++)
         if (!post(pr, rank, lane, i))
             return false;
+    if (no_receives && !all_arrived(pr, rank, lane))
+        return false;
     complete(pr, rank, lane);
     return true;
 }
 
-/* The first step of a stuck lane that has not completed: a message whose other side is not posted. */
+/* Does a send wait for what it lent to be read, which waits for other receives? */
+static bool is_lent(const struct proof *pr, int rank, int lane, int step)
+{
+    const struct tt_step *s = &pr->ranks[rank].plan->steps[step];
+
+    return s->verb == TT_SEND && pr->ranks[s->peer].plan->steps[pr->ranks[rank].partner[step]].lends &&
+           pr->ranks[s->peer].tracks[lane].arriving > 0;
+}
+
+/* The first step of a stuck lane that has not completed: a message whose other side is not posted, or that is lent. */
 static int stuck_step(const struct proof *pr, int rank, int lane)
 {
     const struct rank_state *r = &pr->ranks[rank];
     int i = r->tracks[lane].at;
 
-    while (r->plan->steps[i].verb == TT_COPY || r->plan->steps[i].verb == TT_REDUCE ||
-           pr->ranks[r->plan->steps[i].peer].posted[r->partner[i]])
+    while (!tt_step_is_message(&r->plan->steps[i]) ||
+           (pr->ranks[r->plan->steps[i].peer].posted[r->partner[i]] && !is_lent(pr, rank, lane, i)))
         i++;
     return i;
 }
@@ -602,13 +718,23 @@ static bool check_staged(struct proof *pr, const unsigned *device_bufs)
             const struct tt_step *s = &pr->ranks[r].plan->steps[i];
 
             if ((s->verb == TT_SEND && (device_bufs[r] & 1u << s->a.buf)) ||
-                (s->verb == TT_RECV && (device_bufs[r] & 1u << s->dst.buf)))
+                (tt_step_receives(s) && (device_bufs[r] & 1u << tt_step_landing(s).buf)))
                 return prove_accuse_step(pr, PROVE_UNSTAGED, r, i, "names device memory");
         }
     return true;
 }
 
 /* All plans rewritten, or none. */
+static bool fuse_all(struct tt_plan *const *plans, int size, struct tt_plan **out)
+{
+    for (int r = 0; r < size; r++)
+        if (!(out[r] = tt_pass_fuse(plans[r], TT_MAX_SOURCES))) {
+            prove_free(out, r);
+            return false;
+        }
+    return true;
+}
+
 static bool split_all(struct tt_plan *const *plans, int size, int64_t max, struct tt_plan **out)
 {
     for (int r = 0; r < size; r++)
@@ -637,20 +763,35 @@ bool prove_staging(struct tt_plan *const *staged, struct tt_plan *const *plans, 
     return conclude(&pr, check_staged(&pr, device_bufs) && prove_same_wire(&pr, &model)) && prove_plans(staged, s, v);
 }
 
-bool prove_staged(struct tt_plan *const *plans, const struct tt_shape *s, int64_t part, const unsigned *device_bufs,
-                  struct prove_verdict *v)
+/* Plans that were fused, or need not be. */
+static bool prove_cut(struct tt_plan *const *plans, const struct tt_shape *s, int64_t part, const unsigned *device_bufs,
+                      struct prove_verdict *v)
 {
     struct tt_plan *split[PROVE_MAX_RANKS], *staged[PROVE_MAX_RANKS];
-    struct proof pr = proof_of(plans, s, v);
     bool good = false;
 
     if (!split_all(plans, s->size, part, split))
-        return conclude(&pr, false);
+        return false;
     if (stage_all(split, s->size, device_bufs, staged)) {
         good = prove_staging(staged, split, s, device_bufs, v);
         prove_free(staged, s->size);
     }
     prove_free(split, s->size);
+    return good;
+}
+
+bool prove_passes(struct tt_plan *const *plans, const struct tt_shape *s, int64_t part, const unsigned *device_bufs,
+                  struct prove_verdict *v)
+{
+    struct tt_plan *fused[PROVE_MAX_RANKS];
+    struct proof pr = proof_of(plans, s, v), after;
+    bool good;
+
+    if (!fuse_all(plans, s->size, fused))
+        return conclude(&pr, false);
+    after = proof_of(fused, s, v);
+    good = conclude(&after, prove_same_wire(&after, &pr)) && prove_cut(fused, s, part, device_bufs, v);
+    prove_free(fused, s->size);
     return conclude(&pr, good);
 }
 

@@ -63,8 +63,9 @@ bool prove_plans(struct tt_plan *const *plans, const struct tt_shape *s, struct 
 bool prove_staging(struct tt_plan *const *staged, struct tt_plan *const *plans, const struct tt_shape *s,
                    const unsigned *device_bufs, struct prove_verdict *v);
 
-/* Cuts messages into parts of that many elements, stages, and proves the staging. */
-bool prove_staged(struct tt_plan *const *plans, const struct tt_shape *s, int64_t part, const unsigned *device_bufs,
+/* Fuses, cuts messages into parts of that many elements, stages, and proves all of it: the messages of fused plans are
+ * those of the plans they were made from. */
+bool prove_passes(struct tt_plan *const *plans, const struct tt_shape *s, int64_t part, const unsigned *device_bufs,
                   struct prove_verdict *v);
 
 /* Builds, proves, frees. */

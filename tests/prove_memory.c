@@ -14,19 +14,28 @@ struct touch {
     int step, lane;
 };
 
-/* What a step touches, the write first. A source that is exactly the destination is part of the write. */
+enum { MOST_TOUCHES = TT_MAX_SOURCES + 1 };
+
+static bool same_place(struct tt_loc x, struct tt_loc y)
+{
+    return x.buf == y.buf && x.at == y.at;
+}
+
+/* What a step touches, writes first. A source that is exactly the destination of a reduction is part of the write, and
+ * so is what such a receive brings. */
 static int touches(const struct tt_plan *p, int step, int lane, struct touch *out)
 {
     const struct tt_step *s = &p->steps[step];
-    const bool writes = s->verb == TT_RECV || s->verb == TT_COPY || s->verb == TT_REDUCE;
-    const struct tt_loc sources[2] = {s->a, s->b};
-    const int nsources = s->verb == TT_REDUCE ? 2 : s->verb == TT_SEND || s->verb == TT_COPY ? 1 : 0;
+    struct tt_loc sources[TT_MAX_SOURCES];
+    const int nsources = tt_step_sources(p, s, sources);
     int n = 0;
 
-    if (writes)
+    if (s->verb != TT_SEND && s->verb != TT_FENCE)
         out[n++] = (struct touch){s->dst, s->dst.at + s->n, true, step, lane};
+    if (s->verb == TT_RECV_REDUCE && !same_place(tt_step_landing(s), s->dst))
+        out[n++] = (struct touch){tt_step_landing(s), tt_step_landing(s).at + s->n, true, step, lane};
     for (int i = 0; i < nsources; i++)
-        if (s->verb != TT_REDUCE || sources[i].buf != s->dst.buf || sources[i].at != s->dst.at)
+        if (!tt_step_reduces(s) || !same_place(sources[i], s->dst))
             out[n++] = (struct touch){sources[i], sources[i].at + s->n, false, step, lane};
     return n;
 }
@@ -34,7 +43,7 @@ static int touches(const struct tt_plan *p, int step, int lane, struct touch *ou
 static bool check_places(struct proof *pr, int rank)
 {
     const struct rank_state *r = &pr->ranks[rank];
-    struct touch seen[3];
+    struct touch seen[MOST_TOUCHES];
 
     for (int l = 0; l < r->plan->nlanes; l++)
         for (int i = r->plan->lanes[l].first; i < r->plan->lanes[l].first + r->plan->lanes[l].count; i++)
@@ -99,22 +108,43 @@ static bool sweep_round(struct proof *pr, int rank, struct touch *t, int n)
     return true;
 }
 
+/* Do they run at the same time as others of that kind? Reductions that wait for the receives are not in their way, and
+ * so neither are plain receives in theirs; all others run beside both. */
+static bool runs_beside(const struct tt_step *s, bool receives)
+{
+    return s->verb != TT_FENCE && (receives ? !s->after : s->verb != TT_RECV);
+}
+
+static bool check_round(struct proof *pr, int rank, int lane, int from, int to, struct touch *t)
+{
+    const struct tt_plan *p = pr->ranks[rank].plan;
+    bool after = false;
+
+    for (int i = from; i < to; i++)
+        after |= p->steps[i].after;
+    for (int receives = 1; receives >= !after; receives--) {
+        int n = 0;
+
+        for (int i = from; i < to; i++)
+            if (runs_beside(&p->steps[i], receives))
+                n += touches(p, i, lane, t + n);
+        if (!sweep_round(pr, rank, t, n))
+            return false;
+    }
+    return true;
+}
+
 static bool check_rounds(struct proof *pr, int rank, struct touch *t)
 {
     const struct tt_plan *p = pr->ranks[rank].plan;
 
     for (int l = 0; l < p->nlanes; l++) {
-        const int stop = p->lanes[l].first + p->lanes[l].count;
-        int n = 0;
+        const int end = p->lanes[l].first + p->lanes[l].count;
 
-        for (int i = p->lanes[l].first; i < stop; i++) {
-            if (p->steps[i].verb != TT_FENCE)
-                n += touches(p, i, l, t + n);
-            if (p->steps[i].verb != TT_FENCE && i + 1 < stop)
-                continue;
-            if (!sweep_round(pr, rank, t, n))
+        for (int i = p->lanes[l].first, stop; i < end; i = stop + 1) {
+            stop = tt_round_end(p, i, end);
+            if (!check_round(pr, rank, l, i, stop, t))
                 return false;
-            n = 0;
         }
     }
     return true;
@@ -158,13 +188,17 @@ static bool check_lanes(struct proof *pr, int rank, struct touch *t)
 
 bool prove_memory(struct proof *pr)
 {
-    int most = 1;
+    size_t most = 1;
     struct touch *t;
     bool good = true;
 
-    for (int r = 0; r < pr->size; r++)
-        most = pr->ranks[r].plan->nsteps > most ? pr->ranks[r].plan->nsteps : most;
-    t = malloc((size_t)most * 3 * sizeof *t);
+    for (int r = 0; r < pr->size; r++) {
+        const struct tt_plan *p = pr->ranks[r].plan;
+        const size_t all = 3 * (size_t)p->nsteps + (size_t)p->nrest;
+
+        most = all > most ? all : most;
+    }
+    t = malloc(most * sizeof *t);
     for (int r = 0; t && good && r < pr->size; r++)
         good = check_places(pr, r) && check_rounds(pr, r, t) && check_lanes(pr, r, t);
     free(t);

@@ -16,11 +16,16 @@ static int box_of(const struct proof *pr, int rank, const struct tt_step *s)
     return s->verb == TT_SEND ? rank * pr->size + s->peer : s->peer * pr->size + rank;
 }
 
-static void count_sides(const struct proof *pr, enum tt_verb verb, int *first)
+static bool is_side(const struct tt_step *s, bool sends)
+{
+    return tt_step_is_message(s) && (s->verb == TT_SEND) == sends;
+}
+
+static void count_sides(const struct proof *pr, bool sends, int *first)
 {
     for (int r = 0; r < pr->size; r++)
         for (int i = 0; i < pr->ranks[r].plan->nsteps; i++)
-            if (pr->ranks[r].plan->steps[i].verb == verb)
+            if (is_side(&pr->ranks[r].plan->steps[i], sends))
                 first[box_of(pr, r, &pr->ranks[r].plan->steps[i]) + 1]++;
     for (int b = 0; b < pr->size * pr->size; b++)
         first[b + 1] += first[b];
@@ -48,7 +53,7 @@ static bool insert_side(struct proof *pr, struct side *box, int n, struct side x
     return true;
 }
 
-static bool fill_from(struct proof *pr, int rank, enum tt_verb verb, struct boxes *b, int *filled)
+static bool fill_from(struct proof *pr, int rank, bool sends, struct boxes *b, int *filled)
 {
     const struct tt_plan *p = pr->ranks[rank].plan;
 
@@ -57,7 +62,7 @@ static bool fill_from(struct proof *pr, int rank, enum tt_verb verb, struct boxe
             const struct tt_step *s = &p->steps[i];
             int box;
 
-            if (s->verb != verb)
+            if (!is_side(s, sends))
                 continue;
             box = box_of(pr, rank, s);
             if (!insert_side(pr, b->sides + b->first[box], filled[box]++, (struct side){key_of(l, s), rank, i}))
@@ -66,16 +71,16 @@ static bool fill_from(struct proof *pr, int rank, enum tt_verb verb, struct boxe
     return true;
 }
 
-static bool fill_boxes(struct proof *pr, enum tt_verb verb, struct boxes *b, int *filled)
+static bool fill_boxes(struct proof *pr, bool sends, struct boxes *b, int *filled)
 {
     for (int r = 0; r < pr->size; r++)
-        if (!fill_from(pr, r, verb, b, filled))
+        if (!fill_from(pr, r, sends, b, filled))
             return false;
     return true;
 }
 
 /* boxes_close it whatever comes back. */
-static bool boxes_open(struct proof *pr, enum tt_verb verb, struct boxes *b)
+static bool boxes_open(struct proof *pr, bool sends, struct boxes *b)
 {
     bool good = false;
     const size_t n = (size_t)pr->size * (size_t)pr->size;
@@ -84,9 +89,9 @@ static bool boxes_open(struct proof *pr, enum tt_verb verb, struct boxes *b)
     b->sides = NULL;
     b->first = calloc(n + 1, sizeof *b->first);
     if (filled && b->first) {
-        count_sides(pr, verb, b->first);
+        count_sides(pr, sends, b->first);
         b->sides = malloc(((size_t)b->first[n] + 1) * sizeof *b->sides);
-        good = b->sides && fill_boxes(pr, verb, b, filled);
+        good = b->sides && fill_boxes(pr, sends, b, filled);
     }
     free(filled);
     return good;
@@ -146,7 +151,7 @@ static bool meet_box(struct proof *pr, const struct side *sends, int nsends, con
 bool prove_messages(struct proof *pr)
 {
     struct boxes sends = {NULL, NULL}, recvs = {NULL, NULL};
-    bool good = boxes_open(pr, TT_SEND, &sends) && boxes_open(pr, TT_RECV, &recvs);
+    bool good = boxes_open(pr, true, &sends) && boxes_open(pr, false, &recvs);
 
     for (int b = 0; good && b < pr->size * pr->size; b++)
         good = meet_box(pr, sends.sides + sends.first[b], sends.first[b + 1] - sends.first[b],
@@ -184,7 +189,7 @@ static bool same_box(struct proof *pr, const struct proof *there, const struct s
 bool prove_same_wire(struct proof *here, struct proof *there)
 {
     struct boxes x = {NULL, NULL}, y = {NULL, NULL};
-    bool good = boxes_open(here, TT_SEND, &x) && boxes_open(there, TT_SEND, &y);
+    bool good = boxes_open(here, true, &x) && boxes_open(there, true, &y);
 
     for (int b = 0; good && b < here->size * here->size; b++)
         good = same_box(here, there, x.sides + x.first[b], x.first[b + 1] - x.first[b], y.sides + y.first[b],

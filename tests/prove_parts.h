@@ -29,6 +29,7 @@ struct forest {
 struct track {
     int at, end, stop;
     int pending;
+    int arriving; /* receives of them that have not arrived */
     uint64_t told, knows; /* ranks whose entry it knew of when the round began, and now */
 };
 
@@ -48,7 +49,7 @@ struct rank_state {
     int64_t extent[TT_NBUFS];
     struct value *memory[TT_NBUFS];
     int *partner;  /* of each step that is a message: the other side's step */
-    bool *posted;  /* of each step */
+    bool *posted;  /* of each step; a reduction that waits for receives, not at once */
     struct track tracks[TT_MAX_LANES];
 };
 

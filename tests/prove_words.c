@@ -88,17 +88,21 @@ void prove_say_step(struct text *t, const struct tt_plan *p, int step)
     const struct tt_step *s = &p->steps[step];
 
     prove_say(t, "rank %d, lane %d, step %d (%s ", p->rank, lane_of(p, step), step, tt_verb_name(s->verb));
-    if (s->verb == TT_RECV)
+    if (tt_step_receives(s))
         prove_say(t, "from %d into ", s->peer);
     if (s->verb != TT_SEND)
         prove_say_place(t, s->dst, s->n);
-    if (s->verb == TT_COPY || s->verb == TT_REDUCE)
+    if (s->verb == TT_COPY || tt_step_reduces(s))
         prove_say(t, " = ");
     if (s->verb != TT_RECV)
         prove_say_place(t, s->a, s->n);
-    if (s->verb == TT_REDUCE) {
+    if (tt_step_reduces(s)) {
         prove_say(t, " op ");
         prove_say_place(t, s->b, s->n);
+    }
+    for (int i = 0; i < s->more; i++) {
+        prove_say(t, " op ");
+        prove_say_place(t, p->rest[s->rest + i], s->n);
     }
     if (s->verb == TT_SEND)
         prove_say(t, " to %d", s->peer);

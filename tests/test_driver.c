@@ -512,12 +512,111 @@ START_TEST(a_reduction_is_one_launch_and_equals_the_hosts)
     cell->host(expected, host_src, 3, N);
     ck_assert(place->dev->reduces(place, cell));
     launches = count().launches;
-    TT_OK(place->dev->reduce(place, QUEUE, cell, device[1], src, 3, N));
+    TT_OK(place->dev->reduce(place, QUEUE, cell, device[1], src, 3, TT_ACCUMULATE, N));
     ck_assert_int_eq(wait_for(place, QUEUE), 1);
     ck_assert_mem_eq(cu.alias(device[1]), expected, sizeof expected);
     ck_assert_uint_eq(count().launches - launches, 1);
-    TT_OK(place->dev->reduce(place, QUEUE, cell, device[1], src, 3, 0));
+    TT_OK(place->dev->reduce(place, QUEUE, cell, device[1], src, 3, TT_ACCUMULATE, 0));
     ck_assert_uint_eq(count().launches - launches, 1);
+}
+END_TEST
+
+/* ---- orders ---- */
+
+enum { FEW = 37, ORDERED_BYTES = FEW * 32 };
+
+/* A tree over k sources, by chance; at the first try always left to right. */
+static unsigned some_order(int k, bool chain)
+{
+    const int left = chain ? k - 1 : 1 + rand() % (k - 1 + (k == 1));
+
+    if (k == 1)
+        return 0;
+    return (some_order(left, chain) | some_order(k - left, chain) << 4 * left) + (1u << 4 * (k - 1));
+}
+
+static int most_waiting(unsigned order, int k)
+{
+    int waiting = 0, most = 0;
+
+    for (int j = 0; j < k; j++) {
+        waiting += 1 - tt_foldings(order, j);
+        most = waiting > most ? waiting : most;
+    }
+    return most;
+}
+
+/* What as many reductions of two make of them: every sum is stored. */
+static void fold_by_twos(const struct tt_cell *cell, unsigned order, const void *const *src, int k, char *out)
+{
+    static char value[TT_MAX_SOURCES][ORDERED_BYTES];
+    int n = 0;
+
+    for (int j = 0; j < k; j++) {
+        memcpy(value[n++], src[j], FEW * cell->size);
+        for (int i = tt_foldings(order, j); i > 0; i--, n--) {
+            const void *const two[] = {value[n - 2], value[n - 1]};
+
+            cell->host(value[n - 2], two, 2, FEW);
+        }
+    }
+    memcpy(out, value[0], FEW * cell->size);
+}
+
+/* Aside, or in place of the last one; every other k at an address from which kernels read elements one by one. */
+static void try_order(struct tt_place *place, bool alias, const struct tt_cell *cell, char *const *block, int k,
+                      unsigned order)
+{
+    static char expected[ORDERED_BYTES];
+    const void *src[TT_MAX_SOURCES], *seen[TT_MAX_SOURCES];
+    const size_t shift = k % 2 ? cell->size : 0;
+    char *const dst = block[k % 3 ? TT_MAX_SOURCES : k - 1] + (k % 3 ? 0 : shift);
+
+    for (int j = 0; j < k; j++) {
+        src[j] = block[j] + shift;
+        seen[j] = alias ? cu.alias((void *)src[j]) : (void *)src[j];
+        for (size_t i = 0; i < FEW * cell->size; i++)
+            ((char *)seen[j])[i] = (char)(rand() & 0x3f); /* no NaN in any type */
+    }
+    fold_by_twos(cell, order, seen, k, expected);
+    TT_OK(place->dev->reduce(place, QUEUE, cell, dst, src, k, order, FEW));
+    ck_assert_int_eq(wait_for(place, QUEUE), 1);
+    ck_assert_msg(memcmp(alias ? cu.alias(dst) : (void *)dst, expected, FEW * cell->size) == 0, "%s %s, %s, order %x of %d",
+                  place->dev->name, tt_op_name(cell->op), tt_type_name(cell->type), order, k);
+}
+
+/* Of no meaning, and not to be compared. */
+static bool has_padding(enum tt_type type)
+{
+    return type == TT_TYPE_f64_int || type == TT_TYPE_i64_int || type == TT_TYPE_i16_int;
+}
+
+static void try_orders(struct tt_place *place, bool alias)
+{
+    char *block[TT_MAX_SOURCES + 1];
+
+    for (int j = 0; j <= TT_MAX_SOURCES; j++)
+        block[j] = place->dev->take(place, ORDERED_BYTES + 64);
+    for (int type = 0; type < TT_NTYPES; type++)
+        for (int op = 0; op < TT_NOPS; op++) {
+            const struct tt_cell *cell = tt_cell_find((enum tt_type)type, (enum tt_op)op);
+
+            for (int k = 2; cell && cell->kernel && !has_padding(cell->type) && k <= TT_MAX_SOURCES; k++)
+                for (int i = 0; i < 3; i++) {
+                    unsigned order = some_order(k, i == 0);
+
+                    while (most_waiting(order, k) > TT_MAX_WAITING)
+                        order = some_order(k, false);
+                    try_order(place, alias, cell, block, k, order);
+                }
+        }
+}
+
+/* On the host and on the device, for every type that GPUs have and every op. */
+START_TEST(orders_are_kept_to_the_bit)
+{
+    try_orders(tt_host_place(), false);
+    try_orders(enter_place(), true);
 }
 END_TEST
 
@@ -532,7 +631,7 @@ START_TEST(every_kernel_can_be_launched)
             const struct tt_cell *cell = tt_cell_find((enum tt_type)type, (enum tt_op)op);
 
             if (cell && place->dev->reduces(place, cell))
-                TT_OK(place->dev->reduce(place, QUEUE, cell, block, src, 2, 100));
+                TT_OK(place->dev->reduce(place, QUEUE, cell, block, src, 2, TT_ACCUMULATE, 100));
         }
     ck_assert_int_eq(wait_for(place, QUEUE), 1);
     ck_assert(!place->dev->reduces(place, tt_cell_find(TT_TYPE_f80, TT_OP_sum)));
@@ -545,7 +644,7 @@ START_TEST(a_misaligned_buffer_is_refused_before_it_breaks_the_context)
     char *block = place->dev->take(place, 4096);
     const void *src[2] = {block, block + 2};
 
-    ck_assert_int_eq(place->dev->reduce(place, QUEUE, tt_cell_find(TT_TYPE_f32, TT_OP_sum), block, src, 2, 10), -1);
+    ck_assert_int_eq(place->dev->reduce(place, QUEUE, tt_cell_find(TT_TYPE_f32, TT_OP_sum), block, src, 2, TT_ACCUMULATE, 10), -1);
     ck_assert_ptr_nonnull(strstr(tt_fault(), "aligned to 4 bytes"));
 }
 END_TEST
@@ -815,7 +914,7 @@ START_TEST(the_host_is_a_place_like_any_other)
     for (int i = 0; i < N; i++)
         a[i] = i, b[i] = 2 * i;
     TT_OK(place->dev->enter(place));
-    TT_OK(place->dev->reduce(place, QUEUE, tt_cell_find(TT_TYPE_i32, TT_OP_sum), sum, src, 2, N));
+    TT_OK(place->dev->reduce(place, QUEUE, tt_cell_find(TT_TYPE_i32, TT_OP_sum), sum, src, 2, TT_ACCUMULATE, N));
     TT_OK(place->dev->copy(place, QUEUE, b, sum, sizeof b));
     ck_assert_int_eq(place->dev->poll(place, QUEUE), 1);
     ck_assert_int_eq(b[N - 1], 3 * (N - 1));
@@ -864,6 +963,7 @@ static TCase *everything(void)
     tcase_add_test(all, copies_do_not_wait_and_queues_are_separate);
     tcase_add_test(all, our_queues_do_not_wait_for_the_programs_streams);
     tcase_add_test(all, a_reduction_is_one_launch_and_equals_the_hosts);
+    tcase_add_test(all, orders_are_kept_to_the_bit);
     tcase_add_test(all, every_kernel_can_be_launched);
     tcase_add_test(all, a_misaligned_buffer_is_refused_before_it_breaks_the_context);
     tcase_add_test(all, gaps_are_packed_on_the_device_as_on_the_host);

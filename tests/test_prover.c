@@ -103,8 +103,8 @@ static void must_prove(struct tt_plan *const *plans, const struct tt_shape *s)
     tally.plans += 2 * s->size;
     choose_memory(device_bufs, s->size);
     ck_assert_msg(prove_plans(plans, s, &v), "%s", v.why);
-    if (!prove_staged(plans, s, part, device_bufs, &v))
-        ck_abort_msg("%s; staged in parts of %d elements, by rank:%s", v.why, (int)part,
+    if (!prove_passes(plans, s, part, device_bufs, &v))
+        ck_abort_msg("%s; fused and staged in parts of %d elements, by rank:%s", v.why, (int)part,
                      describe_memory(device_bufs, s->size));
 }
 

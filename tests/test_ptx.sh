@@ -36,7 +36,7 @@ awk '
 [ ! -s "$work/narrow" ] || fail "no 16-byte path (kernel, loads, stores): $(cat "$work/narrow")"
 
 # The list of kernels, asked of the C preprocessor, is what nvcc must have made.
-printf '#include "cuda/kernels.h"\n#define NAME(op, type) @tt_##op##_##type\nTT_EACH_KERNEL(NAME)
+printf '#include "cuda/kernels.h"\n#define NAME(name, type) @name\nTT_EACH_REDUCER(NAME)
 #define MOVER(way, form, word) @tt_##way##_##form##_##word\nTT_EACH_MOVER(MOVER)\n' |
     ${CC:-cc} -I"$srcdir" -E -P - | tr '@' '\n' | grep -c '^tt_' >"$work/expected"
 cmp -s "$work/count" "$work/expected" ||

@@ -49,11 +49,10 @@ int tt_score_own_rounds(const struct tt_plan *plan)
         bool counted = false;
 
         for (int i = plan->lanes[l].first; i < plan->lanes[l].first + plan->lanes[l].count; i++) {
-            const enum tt_verb verb = plan->steps[i].verb;
-            const bool message = verb == TT_SEND || verb == TT_RECV;
+            const bool message = tt_step_is_message(&plan->steps[i]);
 
             rounds += message && !counted;
-            counted = verb != TT_FENCE && (counted || message);
+            counted = plan->steps[i].verb != TT_FENCE && (counted || message);
         }
         longest = rounds > longest ? rounds : longest;
     }
@@ -75,8 +74,8 @@ static int compare_ends(const void *a, const void *b)
     return x->message - y->message;
 }
 
-/* All ends of that verb, sorted; how many in *n. */
-static void collect_ends(const struct setting *t, enum tt_verb verb, struct end *ends, int *n)
+/* All ends of that kind, sorted; how many in *n. */
+static void collect_ends(const struct setting *t, bool sends, struct end *ends, int *n)
 {
     *n = 0;
     for (int r = 0; r < t->score->shape.size; r++) {
@@ -86,9 +85,9 @@ static void collect_ends(const struct setting *t, enum tt_verb verb, struct end 
             for (int i = p->lanes[l].first; i < p->lanes[l].first + p->lanes[l].count; i++) {
                 const struct tt_step *s = &p->steps[i];
 
-                if (s->verb == verb)
-                    ends[(*n)++] = (struct end){verb == TT_SEND ? r : s->peer, verb == TT_SEND ? s->peer : r, l,
-                                                s->message, t->first[r] + i};
+                if (sends ? s->verb == TT_SEND : tt_step_receives(s))
+                    ends[(*n)++] =
+                        (struct end){sends ? r : s->peer, sends ? s->peer : r, l, s->message, t->first[r] + i};
             }
     }
     qsort(ends, (size_t)*n, sizeof *ends, compare_ends);
@@ -101,8 +100,8 @@ static int pair_ends(const struct setting *t)
     int nsends = 0, nrecvs = 0, error = sends && recvs ? 0 : ENOMEM;
 
     if (!error) {
-        collect_ends(t, TT_SEND, sends, &nsends);
-        collect_ends(t, TT_RECV, recvs, &nrecvs);
+        collect_ends(t, true, sends, &nsends);
+        collect_ends(t, false, recvs, &nrecvs);
         error = nsends == nrecvs ? 0 : EPROTO;
     }
     for (int i = 0; !error && i < nsends; i++) {
@@ -197,7 +196,7 @@ static void add_event(const struct setting *t, int rank, int lane, int i)
     const int slot = t->first[rank] + i;
     struct tt_event event = {.round = t->starts[slot], .lane = lane, .rank = rank, .step = s, .order = i};
 
-    if (s->verb == TT_FENCE || s->verb == TT_RECV)
+    if (s->verb == TT_FENCE || tt_step_receives(s))
         return;
     if (s->verb == TT_SEND) {
         event.round = travels(t, slot);

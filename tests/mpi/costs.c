@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What calls cost, counted by the simulated device: costs staged | direct. Staged: a ring allreduce moves its
  * 2(P-1)/P n bytes down and up and nothing else, launches P-1 kernels, and from the second call on allocates
- * nothing; host memory costs one pointer query a buffer; the caller's device and context stay as they were.
- * TUTTI_SYNC=1 costs waiting for the program's own work, and gives what that writes. Direct, over an MPI below that
- * takes device pointers: no byte is copied between host and device at all. What is set while the program runs counts
- * from then on. */
+ * nothing; a direct one launches a single kernel, whatever P is; host memory costs one pointer query a buffer; the
+ * caller's device and context stay as they were. TUTTI_SYNC=1 costs waiting for the program's own work, and gives what
+ * that writes. Direct, over an MPI below that takes device pointers: no byte is copied between host and device at all.
+ * What is set while the program runs counts from then on. */
 #include "tests/mpi/harness.h"
 
 #include <dlfcn.h>
@@ -125,6 +125,31 @@ static void try_ring(char *a, char *b, int n, bool staged)
     check_ring(n, staged);
     check_at_most("bytes copied within the device", counted.bytes[SIMCUDA_D2D], sizeof(double) * (unsigned)n);
     check_sums(b, n);
+}
+
+/* ---- all operands at once ---- */
+
+/* Each rank reduces its slice of what all have in one launch, whatever the number of ranks. */
+static void try_direct(char *a, char *b, int n, bool staged)
+{
+    test_pin("allreduce", "direct");
+    fill(a, n);
+    test_success(MPI_Allreduce(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    test_now("allreduce by direct of %d doubles, %s", n, staged ? "staged" : "direct");
+    begin_counting();
+    test_success(MPI_Allreduce(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    end_counting();
+    check_count("kernels", counted.launches, 1);
+    check_count("copies within the device", counted.copies[SIMCUDA_D2D], 0);
+    nothing_new();
+    check_sums(b, n);
+    test_now("allreduce in place by direct of %d doubles, %s", n, staged ? "staged" : "direct");
+    fill(a, n);
+    begin_counting();
+    test_success(MPI_Allreduce(MPI_IN_PLACE, a, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    end_counting();
+    check_count("kernels", counted.launches, 1);
+    check_sums(a, n);
 }
 
 /* ---- a broadcast ---- */
@@ -428,6 +453,8 @@ int main(int argc, char **argv)
     try_ring(a, b, 120000, staged);
     try_ring(a, b, 100003, staged);
     try_contexts(a);
+    try_direct(a, b, 30000, staged);
+    test_pin("allreduce", "ring");
     if (!staged)
         try_direct_settings(a, b);
     test_pin("allreduce", NULL);

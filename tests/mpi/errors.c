@@ -258,10 +258,13 @@ static bool native_refuses(const struct row *row, const struct fault *f, MPI_Com
     return test_survives(call_to_be_refused, &(struct native_call){row->theirs, &c});
 }
 
-/* Can it be asked of the MPI below? */
+/* Can it be asked of the MPI below? A negative count only if it is refused: MPICH 4.0's MPI_Allreduce on one rank takes it
+ * for a huge one, copies from and to what lies behind the buffers, and returns success. */
 static bool native_answers(const struct row *row, const struct fault *f, const struct tt_call *c, MPI_Comm comm)
 {
-    return comm == alone ? native_survives(row->theirs, c) : native_refuses(row, f, alone);
+    const bool may_harm = f->commit == negative_count;
+
+    return comm == alone && !may_harm ? native_survives(row->theirs, c) : native_refuses(row, f, alone);
 }
 
 static void try_on_host(const struct row *row, const struct fault *f, MPI_Comm comm)
@@ -367,10 +370,19 @@ static void note(MPI_Comm *comm, int *error, ...)
     seen++;
 }
 
-static void try_handler(enum memory memory)
+/* A fault that the MPI below refuses in a call on one rank; the first one if it refuses none. */
+static const struct fault *refused_fault(const struct row *row)
+{
+    for (int i = 0; i < NFAULTS; i++)
+        if (faults[i].together && applies(&faults[i], row, alone) && native_refuses(row, &faults[i], alone))
+            return &faults[i];
+    return faults;
+}
+
+static void try_handler(enum memory memory, const struct fault *f)
 {
     const struct row *allreduce = rows;
-    const struct tt_call c = call_of(allreduce, &faults[0], MPI_COMM_SELF, false, memory, memory);
+    const struct tt_call c = call_of(allreduce, f, MPI_COMM_SELF, false, memory, memory);
     MPI_Errhandler handler;
     int due = 1;
 
@@ -870,6 +882,7 @@ static void try_no_memory(void)
 int main(int argc, char **argv)
 {
     const int one = 1;
+    const struct fault *refused;
 
     test_begin(&argc, &argv, 60);
     PMPI_Type_contiguous(2, MPI_INT, &two_ints);
@@ -891,13 +904,15 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL); /* no error of another communicator may end there */
     try_all(alone);
     try_all(MPI_COMM_WORLD);
+    refused = refused_fault(rows);
     MPI_Comm_free(&alone);
     MPI_Comm_free(&alone_in_ring);
     MPI_Comm_free(&all_in_ring);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    try_handler(HOST);
+    if (refused != faults)
+        try_handler(HOST, refused);
     if (test_gpus > 0)
-        try_handler(DEVICE);
+        try_handler(DEVICE, refused);
     try_all_uneven();
     try_aliases();
     try_handlers();

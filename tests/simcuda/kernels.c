@@ -7,14 +7,14 @@
 
 #include <string.h>
 
-#define KERNEL(op, type)                                                                                               \
-    void tt_##op##_##type(struct tt_kernel_args args);                                                                 \
-    static void play_##op##_##type(const void *param, const struct simcuda_where *where)                               \
+#define KERNEL(name, type)                                                                                             \
+    void name(struct tt_kernel_args args);                                                                             \
+    static void play_##name(const void *param, const struct simcuda_where *where)                                      \
     {                                                                                                                  \
         (void)where; /* the kernel sees it as threadIdx and its kin */                                                 \
-        tt_##op##_##type(*(const struct tt_kernel_args *)param);                                                       \
+        name(*(const struct tt_kernel_args *)param);                                                                   \
     }                                                                                                                  \
-    static unsigned reach_##op##_##type(const void *param, struct stretch *stretches)                                  \
+    static unsigned reach_##name(const void *param, struct stretch *stretches)                                         \
     {                                                                                                                  \
         const struct tt_kernel_args *args = param;                                                                     \
                                                                                                                        \
@@ -22,7 +22,7 @@
             stretches[i].bytes = args->n * sizeof(tt_elem_##type);                                                     \
         return 1 + (unsigned)args->k;                                                                                  \
     }
-TT_EACH_KERNEL(KERNEL)
+TT_EACH_REDUCER(KERNEL)
 
 #define MOVER(way, form, word)                                                                                         \
     void tt_##way##_##form##_##word(struct tt_mover_args args);                                                        \
@@ -45,8 +45,8 @@ static unsigned reach_of_mover(const void *param, struct stretch *stretches)
 }
 
 static const struct kernel kernels[] = {
-#define ROW(op, type) {"tt_" #op "_" #type, sizeof(struct tt_kernel_args), play_##op##_##type, reach_##op##_##type},
-    TT_EACH_KERNEL(ROW)
+#define ROW(name, type) {#name, sizeof(struct tt_kernel_args), play_##name, reach_##name},
+    TT_EACH_REDUCER(ROW)
 #define MOVER_ROW(way, form, word)                                                                                     \
     {"tt_" #way "_" #form "_" #word, sizeof(struct tt_mover_args), play_##way##_##form##_##word, reach_of_mover},
     TT_EACH_MOVER(MOVER_ROW)
