@@ -30,8 +30,6 @@ static const struct known {
     double factor;
     int cases;
 } known[] = {
-    /* 48 on 3 nodes: blocks of 5461 and 5462 bytes; 16 ranks a NIC, out of step, hide all of alpha, 1.5 us of 5 */
-    {"bcast_scatter_allgather", 1.24, 1},
     /* 8 on 2 nodes: who sends across is served at n, 2 n and 4 n, so none shares the NIC; the form has two at once */
     {"scatter_binomial", 1.21, 3},
     /* of two levels: those that reduce, where ports are as busy as who adds up, and lanes get out of step: of the same
