@@ -400,6 +400,9 @@ static void find_folded_shares(struct traffic *w, double behind)
     fill_ports(w, AHEAD_TURN, 1);
     for (int i = 0; i < w->nsent; i++)
         w->sent[i].all = shares_of(w, &w->sent[i], behind);
+    for (int i = 0; i < w->nsent; i++)
+        if (w->sent[i].turn != BEHIND_TURN) /* nobody asks, and kinds would differ by it */
+            w->sent[i].own = w->sent[i].next = (struct tt_crowd){0, 0};
     fill_ports(w, AHEAD_TURN, -1);
     fill_ports(w, BEHIND_TURN, -1);
 }

@@ -333,8 +333,8 @@ static double slowest_meeting(const struct tt_meetings *step, double n)
 
 static double slowest(const struct tt_net *net, double n)
 {
-    const struct tt_fares *const of[] = {
-        net->shift + bit, net->climb + bit, &net->fold, NULL, net->tree + bit, &net->all, net->one + net->node[hub]};
+    const struct tt_fares *const of[] = {net->shift + bit, net->climb + bit,         &net->fold, NULL, net->tree + bit,
+                                         &net->all,        net->one + net->node[hub]};
 
     return pattern == FOLDED ? slowest_meeting(&net->folded[TT_HALVES_FAR][bit], n) : fare(of[pattern], n);
 }
@@ -408,7 +408,7 @@ START_TEST(ranks_ahead_share_links)
     expect_shared(&net->served[1], 2); /* 8 to 10; 0 to 2 and 4 to 6, while 8 and 10 send to 9 and 11 */
     expect_shared(&net->served[0], 2); /* those, and then the others to their neighbours */
     ck_assert_int_eq(net->serving.after, 0);
-    expect(net->serving.fare.beta, 5 / 12.5e9);                       /* 0 to 8, 4, 2 and 1; 6 to 7 */
+    expect(net->serving.fare.beta, 5 / 12.5e9);             /* 0 to 8, 4, 2 and 1; 6 to 7 */
     expect_met(&net->merge[0], 0, TT_SINGLE, TT_SINGLE, 2); /* 1 to 0, and 7 to 6; 3 to 2 as 9 to 8, and so on */
     ck_assert(!net->merge[0].of[1].any);                    /* 8 to 11 wait: they are of the second kind */
     expect_met(&net->merge[1], 0, 0, 0, 1);                 /* 2 to 0, and 6 to 4 */
@@ -427,6 +427,7 @@ START_TEST(ranks_are_of_kinds)
     struct tt_topo *t = machine(A100_PCIE, 12, ROUND_ROBIN);
     struct tt_net *net = tt_net_make(t);
     const struct tt_meetings *near = net->folded[TT_HALVES_NEAR], *far = net->folded[TT_HALVES_FAR];
+    const double nic = t->speed[TT_LEVEL_NIC].beta;
 
     expect_met(&near[0], 0, TT_PAIR_FAR, TT_PAIR_FAR, 3);
     expect_met(&near[0], 1, TT_SINGLE, TT_SINGLE, 3);
@@ -436,8 +437,13 @@ START_TEST(ranks_are_of_kinds)
     expect(near[2].of[1].fare.alpha, t->speed[TT_LEVEL_HOST].alpha);
     ck_assert_uint_eq(near[0].of[0].pairs, 1 << TT_PAIR_FAR);
     ck_assert_uint_eq(near[0].of[1].pairs, 0);
-    ck_assert(near[1].of[0].first && !near[1].of[1].first); /* 1 and 5 are left with the first parts */
-    expect(near[0].of[0].blocks, 8);                        /* of 12: 1 and 3 halve parts of two blocks each */
+    ck_assert(near[1].of[0].first && !near[1].of[1].first);   /* 1 and 5 are left with the first parts */
+    expect(near[0].of[0].own.beta, 2 * nic);                  /* 3 to 1 and 5 to 7 on node 1, */
+    expect(near[0].of[0].next.beta, 1 * nic);                 /* where 10 sends to 8 by then */
+    expect(net->ahead[TT_HALVES_NEAR][TT_PAIR_FAR], 1 * nic); /* 0 and 6 leave node 0, and 9 does */
+    expect(net->turned[0][0], 2 * nic);                       /* 1 to 0 leaves node 1, as 4 to 5 does, */
+    expect(net->turned[0][1], 3 * nic);                       /* and 10 to 11 */
+    expect(near[0].of[0].blocks, 8);                          /* of 12: 1 and 3 halve parts of two blocks each */
     tt_net_free(net);
     tt_topo_free(t);
 }
@@ -491,27 +497,29 @@ static struct tt_topo *uneven_nodes(const int *ranks, int n)
     return t;
 }
 
-/* However uneven nodes are, an allreduce of n bytes takes no longer than they must go through the smallest node's NICs, or
- * 2(N-1) n through all together; and a little, for the first segments and the last. */
+/* However uneven nodes are, an allreduce of n bytes takes no longer than they must go through the smallest node's NICs,
+ * or 2(N-1) n through all together; and a little, for the first segments and the last. */
 START_TEST(uneven_nodes_are_at_work_to_the_end)
 {
     static const struct {
         int n, ranks[6];
         double bound;
     } rows[] = {
-        {2, {8, 3}, 1 / 3.0},
-        {3, {4, 4, 3}, 4 / 11.0},
-        {4, {4, 4, 2, 1}, 1},
-        {4, {8, 8, 8, 4}, 0.25},
-        {6, {4, 4, 4, 4, 4, 3}, 10 / 23.0},
+        {2, {8, 3}, 1 / 3.0},    {3, {4, 4, 3}, 4 / 11.0},           {4, {4, 4, 2, 1}, 1},
+        {4, {8, 8, 8, 4}, 0.25}, {6, {4, 4, 4, 4, 4, 3}, 10 / 23.0},
     };
     const struct tt_alg *alg = tt_alg_find(TT_COLL_allreduce, "two_level", 9);
     const int64_t n = 1 << 20;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct tt_topo *t = uneven_nodes(rows[i].ranks, rows[i].n);
-        const struct tt_shape s = {.coll = TT_COLL_allreduce, .size = t->size, .commutes = true, .unit = 1, .count = n,
-                                   .segment = n / 64, .nodes = &t->nodes};
+        const struct tt_shape s = {.coll = TT_COLL_allreduce,
+                                   .size = t->size,
+                                   .commutes = true,
+                                   .unit = 1,
+                                   .count = n,
+                                   .segment = n / 64,
+                                   .nodes = &t->nodes};
         const double time = tt_price_call(t, alg, &s, NULL) / (double)n;
 
         ck_assert_double_ge(time, rows[i].bound * 0.999);
