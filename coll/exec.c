@@ -363,9 +363,15 @@ static bool all_over(const struct tt_lane_state *l)
 /* All messages of the round have ended. */
 static void end_batch(struct tt_req *req, struct tt_lane_state *l)
 {
-    for (int i = 0; i < l->batch.n; i++)
-        if (l->batch.flights[i].failed)
+    for (int i = 0; i < l->batch.n; i++) {
+        const struct tt_flight *f = &l->batch.flights[i];
+
+        if (f->failed)
             fail(req, "%s", tt_fault());
+        req->told |= f->spoilt && !req->failed;
+        if (f->spoilt)
+            fail(req, "rank %d lost its GPU memory while that was read", f->peer);
+    }
     req->moved = true;
     l->batch.n = l->arriving = 0;
 }

@@ -53,6 +53,7 @@ int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size)
     tt_flights_clear(&c->offered);
     tt_flights_clear(&c->fetching);
     tt_flights_clear(&c->wanting);
+    tt_flights_clear(&c->confirming);
     if (!tt_ring_open(&c->out, out, size) || !tt_ring_open(&c->in, in, size))
         return -1;
     c->out.ends = calloc(c->out.nrecords, sizeof *c->out.ends);
@@ -337,6 +338,10 @@ static bool read_record(struct tt_channel *c, const struct tt_record *r)
     switch (r->kind) {
     case TT_OFFERS:
         return read_offer(c, r, bytes);
+    case TT_STOOD:
+        tt_offer_confirmed(c, r->number, r->spoilt);
+        let_go(c, (struct tt_piece){.flight = NULL});
+        return true;
     case TT_HAS:
     case TT_WANTS:
         tt_offer_answered(c, r->number, r->kind == TT_WANTS);

@@ -7,8 +7,8 @@
  * So a message needs no question and no answer, and nobody's sending waits for anything but the other's polling of this
  * channel, which he does as long as he waits for anything from here.
  *
- * Bytes on a GPU are offered first, for the other to fetch (node_offer.c). If he cannot, they are copied to the ring, or
- * from it, by their place, and records are published, or passed, in order as copies end. */
+ * Bytes on a GPU are offered first, for the other to fetch (node_offer.c). If he cannot, they are copied to the ring,
+ * or from it, by their place, and records are published, or passed, in order as copies end. */
 #ifndef TT_NODE_CHANNEL_H
 #define TT_NODE_CHANNEL_H
 
@@ -43,7 +43,9 @@ struct tt_channel {
     struct tt_piece *leaving, *landing; /* a piece for each record of out, and of in */
     struct tt_flights offered;          /* sends that the other may fetch */
     struct tt_flights fetching;         /* receives that do, until the other has been told, */
-    struct tt_flights wanting;          /* or that cannot, until the bytes begin to come */
+    struct tt_flights wanting;          /* or that cannot, until the bytes begin to come; */
+    struct tt_flights confirming;       /* that have, until the other says that it stood there; and sends of which that is
+                                           to be said are among those that fetch */
     uint32_t offers;                    /* so far */
     unsigned declined, spared;          /* of them, in a row; and sends since then that might have been offers */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bytes on a GPU need not pass through the host. A send of such is an offer: a record with their place's name. Whoever
- * can open that copies them himself, or lets a kernel read them where they are, and says so, which ends the send: two
+ * can open that copies them himself, or lets a kernel read them where they are, and says so, which ends the send, and
+ * the sender says that they stood there until then: else he has lost his context, and what was read is anything. Three
  * records, and no byte is written twice. Whoever cannot, because his own memory is the host's, or the GPUs do not reach
  * each other, or the driver refuses, says that he wants the bytes; then they come through the ring. So the sender need
  * not know what memory the other has, and nothing has to be agreed on beforehand: what is the same for both is that
@@ -78,9 +79,7 @@ void tt_offer_answered(struct tt_channel *c, uint32_t number, bool wanted)
     c->expected--;
     c->declined = wanted ? c->declined + 1 : 0;
     f->is_wanted = wanted;
-    f->over = !wanted;
-    if (wanted)
-        tt_flights_append(&c->sends, f);
+    tt_flights_append(wanted ? &c->sends : &c->fetching, f);
 }
 
 /* ---- who receives ---- */
@@ -166,6 +165,11 @@ void tt_offer_await_copy(struct tt_channel *c, struct tt_flight *f, uint64_t mar
     tt_flights_append(&c->fetching, f);
 }
 
+static enum tt_record_kind answer_of(const struct tt_flight *f)
+{
+    return !f->incoming ? TT_STOOD : f->is_fetched ? TT_HAS : TT_WANTS;
+}
+
 static bool write_answer(struct tt_channel *c, const struct tt_flight *f)
 {
     char *bytes;
@@ -174,8 +178,9 @@ static bool write_answer(struct tt_channel *c, const struct tt_flight *f)
     if (!r)
         return false;
     r->length = 0;
-    r->kind = f->is_fetched ? TT_HAS : TT_WANTS;
-    r->is_inline = r->spoilt = false;
+    r->kind = answer_of(f);
+    r->is_inline = false;
+    r->spoilt = !f->incoming && !tt_place_lives(f->place);
     r->number = f->number;
     tt_channel_send_off(c, no_piece);
     return true;
@@ -202,13 +207,24 @@ static bool fetch_one(struct tt_channel *c, struct tt_flight **at)
     if (!is_copied(f) || (f->number && !write_answer(c, f)))
         return false;
     tt_flights_take(&c->fetching, at);
-    if (f->number && !f->is_fetched) {
-        tt_flights_append(&c->wanting, f);
-        return true;
-    }
-    f->moved = f->number ? f->arrived : f->moved;
-    tt_channel_end_receive(c, f);
+    if (!f->incoming)
+        f->over = true;
+    else if (f->number)
+        tt_flights_append(f->is_fetched ? &c->confirming : &c->wanting, f);
+    else
+        tt_channel_end_receive(c, f);
     return true;
+}
+
+void tt_offer_confirmed(struct tt_channel *c, uint32_t number, bool spoilt)
+{
+    struct tt_flight *f = take_numbered(&c->confirming, number);
+
+    if (!f)
+        return;
+    f->spoilt |= spoilt;
+    f->moved = f->arrived;
+    tt_channel_end_receive(c, f);
 }
 
 void tt_offer_fetch_on(struct tt_channel *c)
@@ -235,4 +251,5 @@ void tt_offer_break(struct tt_channel *c)
     abandon_all(&c->offered);
     abandon_all(&c->fetching);
     abandon_all(&c->wanting);
+    abandon_all(&c->confirming);
 }

@@ -20,6 +20,9 @@ void tt_offer_meet(struct tt_channel *c, struct tt_flight *f, uint32_t number, c
 /* That which declined the offer, and does not wait for its bytes any more. */
 struct tt_flight *tt_offer_wanting(struct tt_channel *c, uint32_t number);
 
+/* What was fetched under that number stood there until then, or did not. */
+void tt_offer_confirmed(struct tt_channel *c, uint32_t number, bool spoilt);
+
 /* f has a copy under way that no record waits for. */
 void tt_offer_await_copy(struct tt_channel *c, struct tt_flight *f, uint64_t mark);
 

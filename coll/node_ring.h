@@ -25,7 +25,8 @@ enum tt_record_kind {
     TT_BEGINS,    /* a message, `total` bytes long, of which `length` are here */
     TT_CONTINUES, /* the message that was begun last */
     TT_OFFERS,    /* a message of `total` bytes, for the other to fetch: these are the name of their place (dev.h) */
-    TT_HAS,       /* the other has fetched what was offered under `number`; */
+    TT_HAS,       /* the other has fetched what was offered under `number`, */
+    TT_STOOD,     /* which still stood there then, unless this is spoilt; */
     TT_WANTS,     /* or cannot, and wants the bytes; */
     TT_BRINGS     /* which begin here, as a message whose context is that number */
 };

@@ -9,7 +9,8 @@
  * j-3, if its receive reduces, is reduced there; two slots of pinned memory per message suffice. It cannot deadlock
  * where the plan did not: a part j is on the wire in sub-round j+1 on both sides (or earlier, on a side that does not
  * stage), so whatever a rank waits for lies in an earlier sub-round of the same round of its peer, or in an earlier
- * round. */
+ * round. In steady state a sub-round takes as long as the slowest of the three ways, however many slots there are: more
+ * would only even out ways that are now slower, now faster. */
 #include "coll/plan.h"
 
 #include <errno.h>

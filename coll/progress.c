@@ -35,6 +35,8 @@ void tt_progress_thread_start(void)
 {
     int error;
 
+    if (runs)
+        return;
     atomic_store(&stops, false);
     error = pthread_create(&thread, NULL, work, NULL);
     runs = error == 0;
@@ -50,4 +52,9 @@ void tt_progress_thread_stop(void)
     atomic_store(&stops, true);
     pthread_join(thread, NULL);
     runs = false;
+}
+
+bool tt_progress_thread_runs(void)
+{
+    return runs;
 }

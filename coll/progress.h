@@ -3,10 +3,15 @@
 #ifndef TT_PROGRESS_H
 #define TT_PROGRESS_H
 
+#include <stdbool.h>
+
 /* Starts it, once the MPI has been initialised with MPI_THREAD_MULTIPLE; says so if it cannot. */
 void tt_progress_thread_start(void);
 
 /* Ends it, if it runs; before MPI is finalised. */
 void tt_progress_thread_stop(void);
+
+/* Does it run? */
+bool tt_progress_thread_runs(void);
 
 #endif

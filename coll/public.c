@@ -11,6 +11,7 @@
 #include "coll/init.h"
 #include "coll/nccl_comm.h"
 #include "coll/plan.h"
+#include "coll/progress.h"
 #include "coll/tutti.h"
 
 #define TT_PUBLIC __attribute__((visibility("default")))
@@ -64,6 +65,23 @@ TT_PUBLIC int tutti_set(const char *name, const char *value)
     }
     free(kept);
     return error;
+}
+
+TT_PUBLIC int tutti_progress(int thread)
+{
+    int level = MPI_THREAD_SINGLE;
+
+    if (!thread)
+        tt_progress_thread_stop();
+    PMPI_Query_thread(&level);
+    if (thread && level != MPI_THREAD_MULTIPLE)
+        return tt_raise(MPI_COMM_SELF, "tutti_progress: the program must have asked for MPI_THREAD_MULTIPLE "
+                                       "(MPI_Init_thread)");
+    if (thread)
+        tt_progress_thread_start();
+    if (thread && !tt_progress_thread_runs())
+        return tt_raise(MPI_COMM_SELF, "tutti_progress: no thread to be had");
+    return MPI_SUCCESS;
 }
 
 /* What all ranks know of NCCL here may be news: they may have chosen their GPUs since they were located. */

@@ -19,8 +19,8 @@
 #include "coll/pause.h"
 #include "coll/report_sums.h"
 #include "coll/request.h"
-#include "coll/watch.h"
 #include "coll/topology.h"
+#include "coll/watch.h"
 #include "selector/model.h"
 
 enum { STRETCH = 256, BOUNDS = 64, PATIENCE_S = 10 };

@@ -457,3 +457,19 @@ int tt_wait_for(MPI_Request *request, MPI_Status *status)
     tt_wait(waited, &w);
     return w.ticket ? tt_ticket_close(w.ticket, request, w.status, w.error) : w.error;
 }
+
+bool tt_test_for(MPI_Request *request, int *error)
+{
+    struct tt_ticket *t = tt_ticket_take(*request);
+    MPI_Status status;
+    int flag = 0;
+
+    *error = PMPI_Test(request, &flag, &status);
+    if (!flag && *error == MPI_SUCCESS) {
+        tt_ticket_give(t);
+        return false;
+    }
+    if (t)
+        *error = tt_ticket_close(t, request, &status, *error);
+    return true;
+}

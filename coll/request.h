@@ -94,4 +94,7 @@ bool tt_has_business(void);
 /* Waits for one request by polling, all that is under way moving on meanwhile. For wrappers of blocking calls. */
 int tt_wait_for(MPI_Request *request, MPI_Status *status);
 
+/* The same, asked once, and nothing else moving on: is it over? Then *error is what a wait would return. */
+bool tt_test_for(MPI_Request *request, int *error);
+
 #endif

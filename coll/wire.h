@@ -59,9 +59,9 @@ struct tt_flight {
     bool taken;     /* for who posted it: it has looked at that */
     /* a channel's own */
     uint64_t context;
-    size_t moved;         /* bytes, so far */
-    unsigned undone;      /* copies between a GPU and records of a ring */
-    bool is_copying;      /* to a GPU from elsewhere, until: */
+    size_t moved;    /* bytes, so far */
+    unsigned undone; /* copies between a GPU and records of a ring */
+    bool is_copying; /* to a GPU from elsewhere, until: */
     uint64_t mark;
     struct tt_name *name; /* of what is fetched from the other's memory */
     uint32_t number;      /* of the offer */
@@ -76,7 +76,7 @@ struct tt_batch {
     const struct tt_routes *routes;
     int n;
     struct tt_flight *flights;
-    bool eager; /* flights are marked over one by one, as far as they are; else all at once will do */
+    bool eager;                /* flights are marked over one by one, as far as they are; else all at once will do */
     int carried[TT_DISTANCES]; /* of them, that may not be over yet */
     /* of those that are far, in their order */
     int nrequests;

@@ -35,5 +35,4 @@ static void node_release(struct tt_flight *f)
     tt_node_unlock();
 }
 
-const struct tt_wire tt_wire_node = {
-    .name = "node", .post = node_post, .poll = node_poll, .release = node_release};
+const struct tt_wire tt_wire_node = {.name = "node", .post = node_post, .poll = node_poll, .release = node_release};

@@ -78,12 +78,13 @@ double tt_point_ratio(const struct tt_point *point, const struct tt_candidate *c
  * slower in hardly any visit, and faster in most, is faster. */
 static bool hardly_ever_slower(const double *ratios, int n, double middle)
 {
+    enum { ENOUGH = 5 }; /* visits: fewer may all be luck */
     static const double as_fast = 1.02, faster = 0.95;
     int slower = 0;
 
     for (int i = 0; i < n; i++)
         slower += ratios[i] > as_fast;
-    return 4 * slower <= n && middle < faster;
+    return n >= ENOUGH && 4 * slower <= n && middle < faster;
 }
 
 /* May it be chosen, native being there? Of few visits nothing is known but the noise within them. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Channels whose flights are on GPUs: both ends in one process, over the simulated device. Whatever memory the two have,
- * and whoever comes first, the bytes arrive; between GPUs none of them passes through the host; and what fails spoils
- * its own message and no other. */
+/* Channels whose flights are on GPUs: both ends in one process, over the simulated device. Whatever memory the two
+ * have, and whoever comes first, the bytes arrive; between GPUs none of them passes through the host; and what fails
+ * spoils its own message and no other. */
 #include <check.h>
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -179,7 +179,8 @@ static void try(enum kind from, enum kind to, size_t bytes, bool late)
     }
     finish(f, 4);
     ck_assert_uint_eq(f[2].arrived, bytes);
-    ck_assert_msg(holds(b, bytes, 3), "%zu bytes from kind %d to kind %d, %s", bytes, from, to, late ? "late" : "awaited");
+    ck_assert_msg(holds(b, bytes, 3), "%zu bytes from kind %d to kind %d, %s", bytes, from, to,
+                  late ? "late" : "awaited");
     ck_assert(!f[0].failed && !f[2].failed);
     ck_assert_int_eq(first, 5);
     ck_assert_uint_eq(ends[0].expected | ends[1].expected, 0);
@@ -262,6 +263,37 @@ START_TEST(what_is_lent_stays_with_its_sender)
 }
 END_TEST
 
+/* The sender's context goes when its bytes have been read, or are to be: whoever read them cannot know which. */
+START_TEST(what_did_not_stand_is_spoilt)
+{
+    CUcontext first, second;
+    CUdeviceptr there;
+    struct tt_mem mem;
+
+    begin(PIPE);
+    char *a = take(DEVICE, 1000);
+    OK(cu.cuCtxGetCurrent(&first));
+    OK(cu.cuDevicePrimaryCtxRetain(&second, 1));
+    OK(cu.cuCtxSetCurrent(second));
+    OK(cu.cuMemAlloc(&there, 1000));
+    ck_assert_int_eq(tt_mem_where((void *)(uintptr_t)there, &mem), 0);
+    struct tt_flight f[] = {flight(DEVICE, false, 1, a, 1000), flight(DEVICE, true, 1, (char *)(uintptr_t)there, 1000)};
+    f[1].place = tt_place_of(&mem);
+    f[1].lends = _i == 1;
+    tt_channel_post(&ends[0], &f[0]);
+    tt_channel_post(&ends[1], &f[1]);
+    if (_i < 2)
+        while (!(_i ? f[1].over : ends[1].confirming.first != NULL))
+            tt_channel_poll(&ends[1]);
+    OK(cu.cuDevicePrimaryCtxReset(0));
+    if (_i == 1)
+        tt_channel_release(&ends[1], &f[1]);
+    finish(f, 2);
+    ck_assert(f[1].spoilt || f[1].failed);
+    ck_assert_uint_eq(ends[0].expected | ends[1].expected, 0);
+}
+END_TEST
+
 /* To a peer whose memory is the host's, or who cannot open ours; until one day it can. */
 START_TEST(offers_end_where_nobody_takes_them)
 {
@@ -327,7 +359,7 @@ START_TEST(lengths_may_differ)
         for (int to = 0; to < NKINDS; to++) {
             char *a = take((enum kind)from, 6000), *b = take((enum kind)to, 6000);
             struct tt_flight f[] = {flight((enum kind)from, false, 1, a, 6000), flight((enum kind)to, true, 1, b, 4000),
-                                    flight((enum kind)from, false, 1, a, 100), flight((enum kind)to, true, 1, b, 4000),
+                                    flight((enum kind)from, false, 1, a, 100),  flight((enum kind)to, true, 1, b, 4000),
                                     flight((enum kind)from, false, 1, a, 6000), flight(HOST, true, 1, NULL, 0)};
 
             fill(a, 6000, 1);
@@ -399,6 +431,7 @@ int main(void)
     tcase_add_test(tcase, between_gpus_nothing_passes_through_the_host);
     tcase_add_test(tcase, without_names_bytes_pass_through_pinned_memory);
     tcase_add_test(tcase, what_is_lent_stays_with_its_sender);
+    tcase_add_loop_test(tcase, what_did_not_stand_is_spoilt, 0, 3);
     tcase_add_test(tcase, offers_end_where_nobody_takes_them);
     tcase_add_test(tcase, equal_tags_arrive_in_order);
     tcase_add_test(tcase, lengths_may_differ);

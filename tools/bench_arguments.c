@@ -13,6 +13,7 @@ enum {
     IN_PLACE,
     TIME,
     NONBLOCKING,
+    OVERLAP,
     PERSISTENT_FORM,
     SKEW,
     FORMAT,
@@ -38,6 +39,8 @@ static const struct argp_option options[] = {
     {"in-place", IN_PLACE, NULL, 0, "with MPI_IN_PLACE", 1},
     {"nonblocking", NONBLOCKING, NULL, 0,
      "the nonblocking calls, and how much of their time work hides (as OSU defines it)", 1},
+    {"overlap", OVERLAP, NULL, 0,
+     "the same of native, of what is chosen, and of that with Tutti's progress thread (TUTTI_PROGRESS=thread)", 1},
     {"persistent", PERSISTENT_FORM, NULL, 0, "the persistent calls of MPI-4", 1},
     {"algorithms", ALGORITHMS, "LIST", 0,
      "only these: native, chosen, nccl, or names such as ring,halving [all that can]", 1},
@@ -311,6 +314,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case NONBLOCKING:
         set_form(state, a, TOOL_NONBLOCKING);
+        return 0;
+    case OVERLAP:
+        set_form(state, a, TOOL_NONBLOCKING);
+        a->overlap = true;
         return 0;
     case PERSISTENT_FORM:
         set_form(state, a, TOOL_PERSISTENT);

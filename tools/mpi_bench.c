@@ -101,12 +101,14 @@ static void find_lanes(struct session *s, enum tt_coll coll)
         if (tt_alg_serves(tt_algs[i], coll) && tt_algs[i]->delegate == TT_TO_MPI)
             add_lane(s, native_way(s, i), TOOL_NATIVE, tt_algs[i]->name);
     for (int i = 0; tt_algs[i]; i++)
-        if (tt_alg_serves(tt_algs[i], coll) && tt_algs[i]->delegate == TT_OWN)
+        if (tt_alg_serves(tt_algs[i], coll) && tt_algs[i]->delegate == TT_OWN && !s->a->overlap)
             add_lane(s, i, TOOL_OWN, tt_algs[i]->name);
     for (int i = 0; tt_algs[i]; i++)
-        if (tt_alg_serves(tt_algs[i], coll) && tt_algs[i]->delegate == TT_TO_NCCL)
+        if (tt_alg_serves(tt_algs[i], coll) && tt_algs[i]->delegate == TT_TO_NCCL && !s->a->overlap)
             add_lane(s, i, TOOL_NCCL, tt_algs[i]->name);
     add_lane(s, TOOL_CHOSEN, TOOL_CHOICE, "chosen");
+    if (s->a->overlap)
+        add_lane(s, TOOL_THREADED, TOOL_THREAD, "thread");
 }
 
 /* ---- one size ---- */
@@ -168,7 +170,7 @@ static bool is_what_ran(struct session *s, struct lane *lane)
 
     if (!choice)
         return true;
-    if (lane->alg == TOOL_CHOSEN) {
+    if (lane->alg == TOOL_CHOSEN || lane->alg == TOOL_THREADED) {
         snprintf(row->algorithm, sizeof row->algorithm, "%.*s", (int)length, choice);
         snprintf(row->why, sizeof row->why, "%.*s", choice[length] ? (int)strlen(choice + length) - 3 : 0,
                  choice[length] ? choice + length + 2 : "");
@@ -398,6 +400,23 @@ static void tell_tables(const struct session *s)
         tool_bench_tell(stdout, s->a->format, r, i, tool_end_of_coll(r, i), true);
 }
 
+/* A thread for each rank wants a core, too: where there is none to spare, it takes its time from the work. */
+static void tell_threads(const struct session *s)
+{
+    const struct tool_results *r = &s->results;
+    const int ranks = r->nodes > 0 ? (r->ranks + r->nodes - 1) / r->nodes : r->ranks;
+
+    if (!s->a->overlap || s->a->format != TOOL_TABLE || (s->a->json && strcmp(s->a->json, "-") == 0))
+        return;
+    printf(
+        "thread: what was chosen, moved on by a thread of each rank's. %d ranks and as many threads on %d cores of a "
+        "node: %s\n",
+        ranks, r->cores,
+        2 * ranks <= r->cores
+            ? "each has its own"
+            : "the threads take their time from the work, which is on these cores; that of a GPU is not");
+}
+
 static int verdict(const struct session *s)
 {
     int wrong = 0;
@@ -424,6 +443,7 @@ static int hold_session(struct session *s)
         fprintf(stderr, "%s: ended before all was measured: %d of %d sizes are done\n", s->state->name, s->done - 1,
                 s->all);
     tell_tables(s);
+    tell_threads(s);
     files = tool_bench_files(s->state, s->a, &s->results);
     status = verdict(s);
     return status ? status : files;

@@ -133,6 +133,16 @@ static bool pin(struct tool_crew *b, const struct tool_order *o)
     return true;
 }
 
+/* Not within what is timed. */
+static void have_thread(bool wanted)
+{
+    static bool there;
+
+    if (wanted != there && tool_tutti_progress(wanted) != MPI_SUCCESS)
+        MPI_Abort(MPI_COMM_WORLD, TOOL_FAILED);
+    there = wanted;
+}
+
 /* Work that a compiler cannot leave out, for so long. */
 static void work(double seconds)
 {
@@ -218,6 +228,7 @@ static void time_calls(struct tool_crew *b, const struct tool_order *o, double *
     const struct tt_call call = call_of(b, (enum tt_coll)o->coll, o->bytes);
     MPI_Request persistent;
 
+    have_thread(o->alg == TOOL_THREADED);
     if (pin(b, o))
         tool_calls[o->coll].call(&call);
     if (b->checked)
@@ -235,6 +246,7 @@ static void time_first(struct tool_crew *b, const struct tool_order *o, double *
     MPI_Request persistent;
     double start;
 
+    have_thread(o->alg == TOOL_THREADED);
     pin(b, o);
     tool_check_spoil(&b->check);
     tool_check_restore(&b->check);
@@ -281,7 +293,7 @@ static int64_t count_wrong(struct tool_crew *b, const struct tool_order *o)
         fprintf(stderr, "tutti bench: rank %d: %s of %lld bytes by %s: %lld elements wrong, the first is number %lld\n",
                 b->rank, tt_coll_name((enum tt_coll)o->coll), (long long)o->bytes,
                 o->alg == TOOL_BELOW    ? "the MPI below"
-                : o->alg == TOOL_CHOSEN ? "what was chosen"
+                : o->alg == TOOL_CHOSEN || o->alg == TOOL_THREADED ? "what was chosen"
                                         : tt_algs[o->alg]->name,
                 (long long)wrong, (long long)b->check.first);
     return wrong;

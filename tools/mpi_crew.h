@@ -36,6 +36,7 @@ struct tool_order {
 };
 enum {
     TOOL_CHOSEN = -1, /* what is chosen while nobody pins it */
+    TOOL_THREADED = -3, /* the same, with the progress thread */
     TOOL_BELOW = -2   /* no Tutti: the MPI below is called past it */
 };
 

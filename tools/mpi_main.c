@@ -35,6 +35,20 @@ static void check_launcher(const char *name)
         }
 }
 
+/* Threads of Tutti's call MPI as well; that costs locks, so only who wants them has them. */
+static void init(int argc, char **argv)
+{
+    int level = MPI_THREAD_SINGLE, provided;
+
+    for (int i = 2; i < argc; i++)
+        if (strncmp(argv[i], "--ov", 4) == 0)
+            level = MPI_THREAD_MULTIPLE;
+    if (level == MPI_THREAD_SINGLE)
+        MPI_Init(&argc, &argv);
+    else
+        MPI_Init_thread(&argc, &argv, level, &provided);
+}
+
 int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "";
@@ -42,7 +56,7 @@ int main(int argc, char **argv)
     int status = TOOL_USAGE;
 
     snprintf(name, sizeof name, "tutti %s", command);
-    MPI_Init(&argc, &argv);
+    init(argc, argv);
     check_launcher(name);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(commands[i].name, command) == 0) {

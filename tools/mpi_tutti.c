@@ -46,3 +46,10 @@ int tool_tutti_type(enum tutti_format format, MPI_Datatype *type)
 
     return make ? make(format, type) : MPI_ERR_OTHER;
 }
+
+int tool_tutti_progress(bool thread)
+{
+    int (*progress)(int) = (int (*)(int))find("tutti_progress");
+
+    return progress ? progress(thread) : MPI_ERR_OTHER;
+}

@@ -14,6 +14,9 @@ bool tool_tutti_is_on(void);
 int tool_tutti_set(const char *name, const char *value);
 const char *tool_tutti_choice(MPI_Comm comm, const char *collective);
 const char *tool_tutti_version(void);
+/* tutti_progress, likewise. */
+int tool_tutti_progress(bool thread);
+
 int tool_tutti_type(enum tutti_format format, MPI_Datatype *type);
 
 #endif

@@ -70,7 +70,7 @@ build_here()
 
 [ -f "$build/Makefile" ] || step build build_here
 build=$(cd "$build" && pwd) && [ -f "$build/Makefile" ] || exit 2
-programs="cells gaps types collectives nccl"
+programs="cells gaps types collectives ipc nccl"
 targets=$(for p in $programs; do echo "tests/mpi/$p"; done)
 step "test programs" make -s -C "$build" -j"$(nproc)" $targets tests/mpi/yield.so examples/first_light bench/gpu
 mpiexec=${MPIEXEC:-$(sed -n 's/^MPIEXEC = //p' "$build/Makefile")}
@@ -103,9 +103,10 @@ fi
 # with it, the native results that the programs compare with come a thousand times sooner where ranks outnumber cores
 [ -f "$build/tests/mpi/yield.so" ] && export LD_PRELOAD="$build/tests/mpi/yield.so${LD_PRELOAD:+:$LD_PRELOAD}"
 on "types x ops" 4 "$build/tests/mpi/cells"
-on "datatypes with gaps" 4 "$build/tests/mpi/gaps"
+on "datatypes with gaps" 4 env TUTTI_NODE=off "$build/tests/mpi/gaps"
 on "datatypes" 3 "$build/tests/mpi/types"
 on "collectives" 3 "$build/tests/mpi/collectives"
+on "GPU memory within a node" 4 "$build/tests/mpi/ipc" mixes
 
 # ---- NCCL: a rank alone; and as many as there are GPUs ----
 on "NCCL" 1 "$build/tests/mpi/nccl" cases

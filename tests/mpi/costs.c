@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What calls cost, counted by the simulated device: costs staged | direct. Staged: a ring allreduce moves its
  * 2(P-1)/P n bytes down and up and nothing else, launches P-1 kernels, and from the second call on allocates
- * nothing; a direct one launches a single kernel, whatever P is; host memory costs one pointer query a buffer; the
- * caller's device and context stay as they were. TUTTI_SYNC=1 costs waiting for the program's own work, and gives what
- * that writes. Direct, over an MPI below that takes device pointers: no byte is copied between host and device at all.
- * What is set while the program runs counts from then on. */
+ * nothing; a direct one launches a single kernel, whatever P is; while a chunk is on the wire the next is copied down;
+ * host memory costs one pointer query a buffer; the caller's device and context stay as they were. TUTTI_SYNC=1 costs
+ * waiting for the program's own work, and gives what that writes. Direct, over an MPI below that takes device pointers:
+ * no byte is copied between host and device at all. What is set while the program runs counts from then on. */
 #include "tests/mpi/harness.h"
 
 #include <dlfcn.h>
@@ -168,6 +168,46 @@ static void try_bcast(char *a, int n)
     check_count("kernels", counted.launches, 0);
     check_count("copies within the device", counted.copies[SIMCUDA_D2D], 0);
     nothing_new();
+    test_pin("bcast", NULL);
+}
+
+/* ---- a pipeline ---- */
+
+enum { CHUNK = 1 << 20, CHUNKS = 3 };
+
+/* The receiver does not come, so the first chunk stays on its way: meanwhile the second is copied down, and no third,
+ * for which there is no room. No time matters. */
+static void try_overlap(char *a)
+{
+    MPI_Comm two;
+    MPI_Request request = MPI_REQUEST_NULL;
+    int over = 0;
+
+    test_pin("bcast", "binomial");
+    MPI_Comm_split(MPI_COMM_WORLD, test_rank < 2, 0, &two);
+    MPI_Bcast(a, CHUNKS * CHUNK, MPI_BYTE, 0, two);
+    test_now("bcast of %d chunks, for which the receiver comes late", CHUNKS);
+    begin_counting();
+    if (test_rank == 0) {
+        test_success(MPI_Ibcast(a, CHUNKS * CHUNK, MPI_BYTE, 0, two, &request));
+        do {
+            MPI_Test(&request, &over, MPI_STATUS_IGNORE);
+            end_counting();
+        } while (!over && counted.bytes[SIMCUDA_D2H] < 2 * CHUNK);
+        for (int i = 0; i < 1000 && !over; i++)
+            MPI_Test(&request, &over, MPI_STATUS_IGNORE);
+        end_counting();
+        test_check(!over, "a broadcast was over before its receiver came");
+        check_count("bytes from device to host while one chunk is on the wire", counted.bytes[SIMCUDA_D2H], 2 * CHUNK);
+    }
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (test_rank == 1)
+        test_success(MPI_Ibcast(a, CHUNKS * CHUNK, MPI_BYTE, 0, two, &request));
+    test_success(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    end_counting();
+    check_count("bytes from device to host", counted.bytes[SIMCUDA_D2H], test_rank == 0 ? CHUNKS * CHUNK : 0);
+    check_count("bytes from host to device", counted.bytes[SIMCUDA_H2D], test_rank == 1 ? CHUNKS * CHUNK : 0);
+    MPI_Comm_free(&two);
     test_pin("bcast", NULL);
 }
 
@@ -458,8 +498,10 @@ int main(int argc, char **argv)
     if (!staged)
         try_direct_settings(a, b);
     test_pin("allreduce", NULL);
-    if (staged)
+    if (staged) {
         try_bcast(a, 100003);
+        try_overlap(a);
+    }
     try_all_on_host();
     try_switch();
     if (staged)

@@ -256,6 +256,20 @@ run_nccl_life()
     life 4 shared-gpu
     unset TUTTI_SIM_NCCL_VERSION NCCL_MULTI_RANK_GPU_ENABLE
 }
+run_enqueue()
+{
+    passes 2 "" enqueue refused
+    export TUTTI_PROGRESS=thread
+    passes 3 "" enqueue
+    unset TUTTI_PROGRESS
+}
+run_buckets()
+{
+    passes 3 "" buckets
+    export TUTTI_PROGRESS=thread
+    passes 2 "" buckets host
+    unset TUTTI_PROGRESS
+}
 run_ipc()
 {
     passes 3 "" ipc counts
@@ -645,8 +659,9 @@ tuned_on_gpus()
     grep -q "^#: bcast 8 nccl " "$dir/gpu.rules" || fail "tune on GPUs: NCCL is no candidate"
     grep -q '"nccl": {' "$dir/gpu.profile.json" || fail "the profile does not say what NCCL takes"
     "$BUILD/tutti" topo "$dir/gpu.profile.json" >"$output" 2>&1 || { cat "$output"; fail "a profile with NCCL is refused"; }
-    tune 2 bcast --budget 1s --max 64 -m host -o "$dir/host.rules"
-    ! grep -q "nccl" "$dir/host.rules" || fail "tune on the host: NCCL is a candidate"
+    tune 2 bcast --budget 4s --max 8 -m host -o "$dir/host.rules"
+    grep -q "^#: bcast 8 native " "$dir/host.rules" && ! grep -q "nccl" "$dir/host.rules" ||
+        fail "tune on the host: NCCL is a candidate, or nothing is"
     printf 'allreduce memory device bytes 1K- -> nccl\nallreduce -> native\n' >"$dir/both.rules"
     export TUTTI_RULES="$dir/both.rules" TUTTI_PROFILE="$dir/gpu.profile.json"
     bench 2 allreduce -b 64 -e 4K -f 64 --time 5ms --algorithms native,chosen
@@ -717,6 +732,9 @@ run_bench()
     good 2 allreduce allgather alltoall --in-place -m managed -e 4K -f 512
     good 2 allreduce bcast --nonblocking -m host -e 4K -f 512
     says "overlap"
+    good 2 allreduce --overlap -m host -e 4K -f 512
+    says " thread  [a-z]"
+    says "as many threads on [0-9]* cores"
     good 2 allreduce --skew 50us@1 -t half -e 16 -m host --algorithms chosen,native,ring
     says "skew of 50 us of rank 1"
     bench_persistent
@@ -811,7 +829,7 @@ run_harmless()
     done
 }
 
-for name in ${*:-harmless settings tune topology node nocuda ends fortran errors check report faults costs decisions nccl nccl_life reproducible user_ops gaps foreign worlds cells reduce_local types \
+for name in ${*:-harmless settings tune topology node nocuda ends fortran errors check report faults costs decisions nccl nccl_life reproducible buckets enqueue user_ops gaps foreign worlds cells reduce_local types \
     p2p requests threads flavours bench collectives}; do
     "run_$name"
 done

@@ -100,6 +100,7 @@ struct CUstream_st {
     int priority;
     pthread_t owner; /* of a per-thread stream */
     bool per_thread;
+    bool capturing; /* for a graph, of which there are none here: all that is given to it is refused */
     bool closing; /* destroyed by the program; ends when its work is done */
     bool started;
     struct op *first, **end; /* the first is being run, or waits */

@@ -132,7 +132,38 @@ CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
     if (!error && !status)
         error = CUDA_ERROR_INVALID_VALUE;
     if (!error)
-        *status = 0;
+        *status = s->capturing;
+    return sim_leave(error);
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mode)
+{
+    struct CUstream_st *s;
+    CUresult error = enter_stream(handle, &s);
+
+    (void)mode;
+    if (!error && s == s->ctx->legacy)
+        error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (!error && s->capturing)
+        error = CUDA_ERROR_ILLEGAL_STATE;
+    if (!error)
+        s->capturing = true;
+    return sim_leave(error);
+}
+
+CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
+{
+    struct CUstream_st *s;
+    CUresult error = enter_stream(handle, &s);
+
+    if (!error && !graph)
+        error = CUDA_ERROR_INVALID_VALUE;
+    if (!error && !s->capturing)
+        error = CUDA_ERROR_ILLEGAL_STATE;
+    if (!error) {
+        s->capturing = false;
+        *graph = NULL;
+    }
     return sim_leave(error);
 }
 

@@ -248,6 +248,8 @@ CUresult sim_submit(struct CUstream_st *stream, struct op *op)
 {
     CUresult error = stream->ctx->error;
 
+    if (!error && stream->capturing)
+        error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (!error)
         error = order(stream, op);
     if (!error)

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A training step's gradients, reduced in four ways that take turns: one blocking allreduce for each, when it is there;
+ * one for all of them, at the end; in buckets of the model's size; and in buckets whose size was measured. Backward is
+ * synthetic: a time passes before each gradient, in proportion to its length, in which the processor is left alone, as
+ * by a program that waits for its GPU (it sleeps). In all, backward takes as long as the one allreduce for all of them,
+ * which is measured first: where communication is a smaller part of the step, there is less to gain, and where it is a
+ * larger one, less can be hidden. Messages move meanwhile by TUTTI_PROGRESS=thread, which this program sets. The median
+ * step of the slowest rank, in milliseconds.
+ *
+ * mpiexec -n 2 bench/buckets [tensors [steps]] */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "bench/median.h"
+#include "coll/tutti.h"
+
+enum { SMALLEST = 1024, OCTAVES = 10, MOST_STEPS = 99, WARM = 26, BLOCKS = 4 };
+enum way { EACH, ONE, MODEL, MEASURED, NWAYS };
+static const char *const words[NWAYS] = {"an allreduce for each gradient, blocking", "one allreduce at the end",
+                                         "buckets, size by the model", "buckets, size measured"};
+
+static int rank, size, ntensors = 200, nsteps = 15;
+static int *counts; /* floats of each gradient: 4 KiB to 4 MiB, as many of each octave */
+static float *all, **gradients;
+static long total;
+static double backward; /* seconds */
+static struct tutti_buckets *buckets[NWAYS];
+
+static void make_gradients(void)
+{
+    counts = malloc((size_t)ntensors * sizeof *counts);
+    gradients = malloc((size_t)ntensors * sizeof *gradients);
+    for (int t = 0; t < ntensors; t++) {
+        const double octaves = (double)(t * 7919 % ntensors) / (ntensors > 1 ? ntensors - 1 : 1) * OCTAVES;
+
+        counts[t] = SMALLEST;
+        for (int i = 0; i < (int)octaves; i++)
+            counts[t] *= 2;
+        counts[t] += (int)(counts[t] * (octaves - (int)octaves));
+        total += counts[t];
+    }
+    all = malloc((size_t)total * sizeof *all);
+    for (long i = 0; i < total; i++)
+        all[i] = 1;
+    gradients[0] = all;
+    for (int t = 1; t < ntensors; t++)
+        gradients[t] = gradients[t - 1] + counts[t - 1];
+}
+
+/* The gradients are made by something else than this processor; times too short to be slept are kept for the next one.
+ */
+static void compute(int t, double *owed)
+{
+    const double start = MPI_Wtime();
+
+    *owed += backward * (double)counts[t] / (double)total;
+    if (*owed < 20e-6)
+        return;
+    nanosleep(&(struct timespec){.tv_nsec = (long)(*owed * 1e9) % 1000000000}, NULL);
+    *owed -= MPI_Wtime() - start;
+}
+
+static void one_gradient(enum way way, int t)
+{
+    if (way == EACH)
+        MPI_Allreduce(MPI_IN_PLACE, gradients[t], counts[t], MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD);
+    else if (way != ONE)
+        tutti_buckets_ready(buckets[way], t);
+}
+
+/* Seconds, on the slowest rank. */
+static double step(enum way way)
+{
+    double start, owed = 0, took;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    start = MPI_Wtime();
+    for (int t = 0; t < ntensors; t++) {
+        compute(t, &owed);
+        one_gradient(way, t);
+    }
+    if (way == ONE)
+        MPI_Allreduce(MPI_IN_PLACE, all, (int)total, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD);
+    else if (way != EACH)
+        tutti_buckets_wait(buckets[way]);
+    took = MPI_Wtime() - start;
+    MPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return took;
+}
+
+static void make_buckets(enum way way, long long bytes)
+{
+    tutti_buckets_create(MPI_COMM_WORLD, MPI_FLOAT, MPI_MAX, TUTTI_ALL, bytes, &buckets[way]);
+    for (int t = 0; t < ntensors; t++)
+        tutti_buckets_add(buckets[way], NULL, gradients[t], counts[t]);
+    tutti_buckets_commit(buckets[way]);
+}
+
+/* Until sizes have been measured, plans made and pages touched. */
+static void warm_up(void)
+{
+    double fused[BLOCKS];
+
+    for (int i = 0; i < BLOCKS; i++)
+        fused[i] = step(ONE);
+    backward = median(fused, BLOCKS);
+    for (int i = 0; i < WARM; i++)
+        step(MEASURED);
+    for (int i = 0; i < 2; i++)
+        for (int way = 0; way < NWAYS; way++)
+            step((enum way)way);
+}
+
+static void tell(double took[NWAYS][MOST_STEPS])
+{
+    double middle[NWAYS];
+    struct tutti_overlap o;
+
+    printf("%d gradients, %.1f MB, on %d ranks; backward takes %.2f ms\n", ntensors, (double)total * 4e-6, size,
+           backward * 1e3);
+    for (int way = 0; way < NWAYS; way++) {
+        middle[way] = median(took[way], nsteps);
+        printf("%-42s %8.2f ms a step", words[way], middle[way] * 1e3);
+        if (way >= MODEL && tutti_buckets_overlap(buckets[way], &o) == MPI_SUCCESS)
+            printf("; %d of about %lld KiB, last step: %.0f %% overlapped, %.2f ms exposed: %s", o.buckets,
+                   o.bucket_bytes / 1024, o.overlap * 100, o.exposed * 1e3, o.why);
+        printf("\n");
+    }
+    for (int way = MODEL; way < NWAYS; way++)
+        printf("%s: %.1f %% less than one for each, %.1f %% less than one at the end\n", words[way],
+               100 - 100 * middle[way] / middle[EACH], 100 - 100 * middle[way] / middle[ONE]);
+}
+
+int main(int argc, char **argv)
+{
+    static double took[NWAYS][MOST_STEPS];
+
+    if (argc > 1 && atoi(argv[1]) > 0)
+        ntensors = atoi(argv[1]);
+    if (argc > 2 && atoi(argv[2]) > 0)
+        nsteps = atoi(argv[2]) < MOST_STEPS ? atoi(argv[2]) : MOST_STEPS;
+    setenv("TUTTI_PROGRESS", "thread", 0);
+    prctl(PR_SET_TIMERSLACK, 1000);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    make_gradients();
+    make_buckets(MODEL, TUTTI_BUCKET_MODEL);
+    make_buckets(MEASURED, TUTTI_BUCKET_MEASURE);
+    warm_up();
+    for (int i = 0; i < nsteps; i++)
+        for (int way = 0; way < NWAYS; way++)
+            took[way][i] = step((enum way)way);
+    if (rank == 0)
+        tell(took);
+    tutti_buckets_free(&buckets[MODEL]);
+    tutti_buckets_free(&buckets[MEASURED]);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collectives in the order of a CUDA stream: enqueue | enqueue refused. While the GPU is held all is enqueued, and
+ * every call returns, so none waits for the stream; once it is let go, each collective must have had what the copy
+ * before it brought, and the copy behind it its results; arrays are changed at once, several streams have collectives
+ * under way, and one of many kinds is called by each row. Refused: a stream under capture, no progress thread. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/tutti.h"
+#include "tests/mpi/harness.h"
+
+#define FUNCTIONS(F) F(allreduce) F(bcast) F(allgather) F(alltoallv) F(reduce_scatter) F(barrier)
+static struct {
+#define F(id) __typeof__(tutti_##id##_enqueue) *id;
+    FUNCTIONS(F)
+#undef F
+} tt;
+
+static int (*begin_capture)(void *, unsigned), (*end_capture)(void *, void **);
+
+static void find_functions(void)
+{
+#define F(id) *(void **)&tt.id = dlsym(RTLD_DEFAULT, "tutti_" #id "_enqueue");
+    FUNCTIONS(F)
+#undef F
+    *(void **)&begin_capture = dlsym(RTLD_DEFAULT, "cuStreamBeginCapture_v2");
+    *(void **)&end_capture = dlsym(RTLD_DEFAULT, "cuStreamEndCapture");
+}
+
+enum { N = 3000, H2D = 1, D2H = 2, STREAMS = 2, NON_BLOCKING = 1 };
+
+/* A stream, what goes into it and comes out of it, in pinned memory, and between them memory of the GPU. */
+struct line {
+    void *stream;
+    int *in, *out, *from, *to;
+};
+
+static void line_make(struct line *l)
+{
+    const size_t bytes = N * sizeof(int);
+
+    test_check(cudaStreamCreateWithFlags(&l->stream, NON_BLOCKING) == 0, "no stream");
+    l->in = (int *)memory_take(PINNED, bytes);
+    l->out = (int *)memory_take(PINNED, bytes);
+    l->from = (int *)memory_take(DEVICE, bytes);
+    l->to = (int *)memory_take(DEVICE, bytes);
+}
+
+static void line_free(struct line *l)
+{
+    memory_give(PINNED, (char *)l->in);
+    memory_give(PINNED, (char *)l->out);
+    memory_give(DEVICE, (char *)l->from);
+    memory_give(DEVICE, (char *)l->to);
+    test_check(cudaStreamDestroy(l->stream) == 0, "a stream was not destroyed");
+}
+
+static void bring(const struct line *l, int factor)
+{
+    for (int i = 0; i < N; i++) {
+        l->in[i] = factor * (test_rank + 1) + i;
+        l->out[i] = -1;
+    }
+    test_check(cudaMemcpyAsync(l->from, l->in, N * sizeof(int), H2D, l->stream) == 0, "no copy");
+}
+
+static void fetch(const struct line *l)
+{
+    test_check(cudaMemcpyAsync(l->out, l->to, N * sizeof(int), D2H, l->stream) == 0, "no copy");
+}
+
+/* All that was enqueued may run now. */
+static void hold(void)
+{
+    test_check(simulator.inject && simulator.inject("hold") == 0, "the simulated device cannot be held");
+}
+
+static void let_go(const struct line *lines, int n)
+{
+    simulator.reset();
+    for (int i = 0; i < n; i++)
+        test_check(cudaStreamSynchronize(lines[i].stream) == 0, "a stream failed");
+}
+
+static int sum_of(int factor, int i)
+{
+    return factor * test_size * (test_size + 1) / 2 + test_size * i;
+}
+
+static void check_sums(const struct line *l, int factor, int n, int first)
+{
+    int wrong = 0;
+
+    for (int i = 0; i < n; i++)
+        wrong += l->out[i] != sum_of(factor, first + i);
+    test_check(wrong == 0, "%d of %d sums are wrong: the first is %d, expected %d", wrong, n, l->out[0],
+               sum_of(factor, first));
+}
+
+/* ---- */
+
+static void test_two_streams(struct line *lines)
+{
+    test_now("allreduces in two streams");
+    hold();
+    for (int s = 0; s < STREAMS; s++) {
+        bring(&lines[s], s + 2);
+        test_success(tt.allreduce(lines[s].from, lines[s].to, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, lines[s].stream));
+        fetch(&lines[s]);
+        test_check(lines[s].out[0] == -1, "a stream that is held has gone on");
+    }
+    let_go(lines, STREAMS);
+    for (int s = 0; s < STREAMS; s++)
+        check_sums(&lines[s], s + 2, N, 0);
+}
+
+/* One behind the other, each working on what the one before it left. */
+static void test_chain(struct line *l)
+{
+    test_now("a chain in one stream");
+    hold();
+    bring(l, 1);
+    test_success(tt.allreduce(l->from, l->to, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, l->stream));
+    test_success(tt.bcast(l->to, N, MPI_INT, test_size - 1, MPI_COMM_WORLD, l->stream));
+    test_success(tt.barrier(MPI_COMM_WORLD, l->stream));
+    test_success(tt.allreduce(MPI_IN_PLACE, l->to, N, MPI_INT, MPI_MAX, MPI_COMM_WORLD, l->stream));
+    fetch(l);
+    let_go(l, 1);
+    check_sums(l, 1, N, 0);
+}
+
+/* The arrays are spoilt as soon as the call has returned. */
+static void test_arrays(struct line *l)
+{
+    const int each = N / test_size;
+    int *counts = malloc((size_t)test_size * sizeof *counts), *displs = malloc((size_t)test_size * sizeof *displs);
+    int wrong = 0;
+
+    test_now("arrays that change");
+    for (int r = 0; r < test_size; r++) {
+        counts[r] = each;
+        displs[r] = r * each;
+    }
+    hold();
+    bring(l, 1000);
+    test_success(
+        tt.alltoallv(l->from, counts, displs, MPI_INT, l->to, counts, displs, MPI_INT, MPI_COMM_WORLD, l->stream));
+    fetch(l);
+    memset(counts, 0xff, (size_t)test_size * sizeof *counts);
+    memset(displs, 0xff, (size_t)test_size * sizeof *displs);
+    let_go(l, 1);
+    for (int i = 0; i < each * test_size; i++)
+        wrong += l->out[i] != 1000 * (i / each + 1) + test_rank * each + i % each;
+    test_check(wrong == 0, "%d elements of an alltoallv are wrong", wrong);
+    free(counts);
+    free(displs);
+}
+
+static void test_capture(struct line *l)
+{
+    void *graph;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length, error;
+
+    test_now("capture");
+    if (!begin_capture)
+        return;
+    test_check(begin_capture(l->stream, 0) == 0, "no capture");
+    error = tt.allreduce(l->from, l->to, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, l->stream);
+    test_check(error != MPI_SUCCESS, "enqueued into a stream under capture");
+    if (error != MPI_SUCCESS)
+        MPI_Error_string(error, text, &length);
+    test_check(strstr(text, "captured into a graph"), "seen \"%s\"", text);
+    test_check(end_capture(l->stream, &graph) == 0, "the capture did not end");
+    test_chain(l);
+}
+
+/* What is wrong with the arguments shows when the stream has come to it, and is what the next call returns. */
+static void test_late_error(struct line *l)
+{
+    int error;
+
+    test_now("an error that comes late");
+    test_success(tt.allreduce(l->from, l->to, -1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, l->stream));
+    test_check(cudaStreamSynchronize(l->stream) == 0, "a stream failed");
+    error = tt.barrier(MPI_COMM_WORLD, l->stream);
+    test_check(error != MPI_SUCCESS, "an error was lost");
+    test_check(cudaStreamSynchronize(l->stream) == 0, "a stream failed");
+}
+
+static void test_no_thread(void)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length, error = tt.barrier(MPI_COMM_WORLD, NULL);
+
+    test_now("no thread");
+    test_check(error != MPI_SUCCESS, "enqueued, though nobody would start it");
+    if (error != MPI_SUCCESS)
+        MPI_Error_string(error, text, &length);
+    test_check(strstr(text, "TUTTI_PROGRESS=thread"), "seen \"%s\"", text);
+}
+
+int main(int argc, char **argv)
+{
+    struct line lines[STREAMS];
+
+    test_begin(&argc, &argv, 120);
+    find_functions();
+    if (argc > 1) {
+        test_no_thread();
+    } else if (test_gpus) {
+        for (int s = 0; s < STREAMS; s++)
+            line_make(&lines[s]);
+        test_two_streams(lines);
+        test_chain(&lines[0]);
+        test_arrays(&lines[1]);
+        test_capture(&lines[0]);
+        test_late_error(&lines[0]);
+        for (int s = 0; s < STREAMS; s++)
+            line_free(&lines[s]);
+    }
+    return test_end();
+}
