@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One segment per process and node, made in MPI_Init for MPI_COMM_WORLD: as many communicators as there may be, they use
- * the same channels. Ranks of another world (spawned, connected) have none, and stay far. */
+/* One segment per process and node, made in MPI_Init for MPI_COMM_WORLD: as many communicators as there may be, they
+ * use the same channels. Ranks of another world (spawned, connected) have none, and stay far. */
 #include "coll/node.h"
 
 #include <errno.h>
@@ -12,16 +12,17 @@
 
 #include "coll/config.h"
 #include "coll/node_channel.h"
+#include "coll/node_read.h"
 #include "coll/node_segment.h"
 
 /* The ranks of the segment, this one among them. */
 static struct {
     struct tt_segment segment;
     int n, mine;
-    int *world;                   /* the rank in MPI_COMM_WORLD of each, upwards */
-    pid_t *pids;                  /* 0: not to be asked after */
-    struct tt_channel *channels;  /* one of them is to nobody */
-    bool used;                    /* by anybody of MPI_COMM_WORLD */
+    int *world;                  /* the rank in MPI_COMM_WORLD of each, upwards */
+    pid_t *pids;                 /* 0: not to be asked after */
+    struct tt_channel *channels; /* one of them is to nobody */
+    bool used;                   /* by anybody of MPI_COMM_WORLD */
     bool threaded;
     pthread_mutex_t lock;
 } node = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -66,6 +67,25 @@ static bool all_can(MPI_Comm members, bool mine)
     return all;
 }
 
+/* Collective. Where that is not allowed, long messages go through shared memory as short ones do. */
+static void see_each_other(MPI_Comm members)
+{
+    pid_t *pids = calloc((size_t)node.n, sizeof *pids);
+    bool *is_read = calloc((size_t)node.n, sizeof *is_read);
+    const bool can = all_can(members, pids && is_read);
+    const bool all_may = can && tt_memory_probe(members, pids, is_read);
+
+    for (int i = 0; can && i < node.n; i++)
+        if (i != node.mine)
+            tt_channel_see(&node.channels[i], pids[i], is_read[i]);
+    if (can && !all_may && node.mine == 0)
+        tt_log(TT_INFO,
+               "not all ranks of the node may read each other's memory (process_vm_readv): long messages of those "
+               "pass through memory that they share");
+    free(pids);
+    free(is_read);
+}
+
 static void close_lists(void)
 {
     for (int i = 0; node.channels && i < node.n; i++)
@@ -91,6 +111,7 @@ static void join(MPI_Comm members)
         return;
     }
     learn_names(members);
+    see_each_other(members);
 }
 
 /* Said by one rank: the lowest of those that it concerns. */
