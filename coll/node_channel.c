@@ -249,6 +249,17 @@ void tt_channel_keep(struct tt_flight *f, const char *bytes, size_t n)
         memcpy((char *)f->buf + f->moved, bytes, n);
 }
 
+/* Of these, what it has not had by another way. */
+static void keep_more(struct tt_flight *f, const char *bytes, size_t n)
+{
+    const size_t over = f->had > f->moved ? f->had - f->moved : 0, had = over < n ? over : n;
+
+    f->moved += had;
+    if (had < n)
+        tt_channel_keep(f, bytes + had, n - had);
+    f->moved -= had;
+}
+
 /* n bytes more of a message have come for f. What is longer than was expected is not kept. A copy to a GPU is what is
  * returned. */
 static struct tt_piece land(struct tt_flight *f, const char *bytes, size_t n)
@@ -258,7 +269,7 @@ static struct tt_piece land(struct tt_flight *f, const char *bytes, size_t n)
     char *to = (char *)f->buf + f->moved;
 
     if (kept > 0 && !f->place)
-        tt_channel_keep(f, bytes, kept);
+        keep_more(f, bytes, kept);
     f->moved += n;
     if (kept == 0 || !f->place || f->failed)
         return piece;

@@ -9,7 +9,7 @@
  *
  * A long message of the host is offered as an address, if the other may read this process's memory (node_probe.c). He
  * reads it part by part, reducing it where that is what it is for, and says so; nothing has to be confirmed. What turns
- * out not to be readable (memory of a device that is mapped here) is wanted.
+ * out not to be readable (memory of a device that is mapped here, or the kernel has none) is wanted.
  *
  * An offer that is declined costs an answer and its way back, so a sender that has been declined several times in a row
  * sends the bytes at once, and only now and then asks again.
@@ -203,14 +203,14 @@ static bool write_answer(struct tt_channel *c, const struct tt_flight *f)
     return true;
 }
 
-/* What has been read and not reduced can be had again by another way. */
+/* What cannot be read comes through the ring, with what was read before it, which is not kept twice. */
 static void stop_reading(struct tt_channel *c, struct tt_flight *f, int error)
 {
     c->is_lost |= error == ESRCH;
     f->is_copying = c->is_lost;
-    f->spoilt = f->is_fetched = f->folded;
-    if (!f->folded)
-        f->moved = 0;
+    f->is_fetched = false;
+    f->had = f->moved;
+    f->moved = 0;
 }
 
 static int read_part(struct tt_channel *c, struct tt_flight *f, size_t n)
