@@ -199,22 +199,31 @@ struct tt_fares {
     double crossing;          /* how much of the messages is across: 0 to 1 */
 };
 
-/* Where pairs of ranks fold (pieces.h) ranks do not keep step: who stands for a pair begins later, and whoever meets one
- * goes on later. Ranks that have met the same so far, by the same links, are of a kind; before the first step, those who
- * stand for a pair within a node, or across, and those who stand for themselves. In a step ranks of two kinds meet, and
- * become one kind, whose number is the meeting's. There are few: only who shares links with whom tells kinds apart. */
+/* Where pairs of ranks fold (pieces.h) ranks do not keep step: who stands for a pair begins later, and whoever meets
+ * one goes on later. Ranks that have met the same so far, by the same links, are of a kind; before the first step,
+ * those who stand for a pair within a node, or across, and those who stand for themselves. In a step ranks of two kinds
+ * meet, and become one kind, whose number is the meeting's. There are few: only who shares links with whom tells kinds
+ * apart. */
 enum { TT_PAIR_NEAR, TT_PAIR_FAR, TT_SINGLE, TT_FIRST_KINDS, TT_MOST_KINDS = 32 };
+struct tt_crowd {
+    double beta, share; /* if all are as long; and in terms of a block */
+};
 struct tt_meeting {
     unsigned char of[2];
     bool any;             /* message; else ranks of the one kind wait */
+    int meet;             /* how many there are of it */
     bool first;           /* among them is who is left with the first parts */
     unsigned pairs;       /* 1 << kind: among them are such pairs */
     struct tt_fare fare;  /* if all of the step are as long */
     double blocks, share; /* where parts are blocks (tt_part): of how many blocks the longer message is; and how long
                              all that share its links take, in terms of a block through one port */
+    struct tt_crowd own;  /* fare.beta and share of those alone that stand for pairs, if these do */
+    struct tt_crowd next; /* and what others add that are a step ahead */
+    double home;          /* beta where pairs unfold in the end, if those alone do who met as far away last */
 };
 struct tt_meetings {
     int n;
+    bool in_turns; /* only those of them share links that begin together */
     const struct tt_meeting *of;
 };
 
@@ -247,12 +256,16 @@ struct tt_net {
     struct tt_fares
         climb[TT_MAX_BITS]; /* groups of 2^k send to the next group, which sends back if there is one more */
     struct tt_fares fold;   /* the ranks that sit out in folding send to their partners */
+    double ahead[TT_FOLDED]
+                [2]; /* more of beta, where pairs fold, by those who are in the first step: TT_PAIR_NEAR, _FAR */
+    const double (
+        *turned)[2]; /* by pair across: beta if it folds the other way, and with what is ahead, halves near first */
     struct tt_meetings folded[TT_FOLDED][TT_MAX_BITS]; /* those that stay swap with who differs in bit k */
     struct tt_meetings merge[TT_MAX_BITS];             /* of the groups that merge at level k (pieces.h) the one's
                                                           first rank sends to the other's; all begin as singles */
-    struct tt_fares halves[TT_MAX_BITS];         /* of those that stay, 2^k to 2^(k+1) - 1 send to those 2^k below */
-    struct tt_fares reverse;                     /* who stays sends to whose number has its binary digits in reverse */
-    struct tt_fares tree[TT_MAX_BITS];           /* every multiple of 2^(k+1) sends to the rank 2^k further on */
+    struct tt_fares halves[TT_MAX_BITS]; /* of those that stay, 2^k to 2^(k+1) - 1 send to those 2^k below */
+    struct tt_fares reverse;             /* who stays sends to whose number has its binary digits in reverse */
+    struct tt_fares tree[TT_MAX_BITS];   /* every multiple of 2^(k+1) sends to the rank 2^k further on */
     struct tt_fares subtrees; /* of all of those, a block for each rank behind them: beta n for them together */
     struct tt_fares gathered[TT_MAX_BITS]; /* the other way, where it has 2^k ranks behind it, or there is no other */
     struct tt_fares served[TT_MAX_BITS];   /* the same where each sends as soon as it was sent to and k is not larger */
@@ -272,7 +285,7 @@ struct tt_net {
     int rails;                       /* which is so many */
     int classes;                     /* two levels: of nodes */
     const struct tt_node_class *class;
-    const int *class_of;             /* each node */
+    const int *class_of; /* each node */
 };
 
 /* Who carries out a call: we do, by the plan that build writes, or somebody else's library. */

@@ -62,7 +62,7 @@ void tt_double_cost(struct tt_ready *t, const struct tt_shape *s, const struct t
 double tt_allgather_doubling_cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const double n = tt_block_bytes(s);
-    struct tt_ready t = tt_fold_cost(net, n, 0);
+    struct tt_ready t = tt_fold_cost(net, TT_DOUBLES_NEAR, n, n, 0);
 
     for (int kind = 0; kind < t.kinds; kind++)
         t.at[kind] = tt_larger(t.at[kind], tt_copies(net, n));

@@ -45,15 +45,13 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const double n = tt_bytes(s, s->count);
-    struct tt_ready t = tt_fold_cost(net, n, tt_adds(net, n));
+    struct tt_ready t = tt_fold_cost(net, TT_HALVES_NEAR, n, n, tt_adds(net, n));
 
     for (int k = 0; 2 << k <= net->size; k++)
-        tt_fold_step(&t, net, &net->folded[TT_HALVES_NEAR][k], (struct tt_sent){.n = n}, true);
+        tt_fold_step(&t, net, &net->folded[TT_HALVES_NEAR][k], (struct tt_sent){.n = n, .next = n}, true);
     return net->size == 1 ? tt_copies(net, n) : tt_unfold_cost(&t, net, n);
 }
 
 TT_ALGORITHM(allreduce, doubling,
              .summary = "partners exchange whole vectors: log2(p) (alpha + n beta + n gamma); fewest steps",
-             .canonical = true,
-             .build = build,
-             .cost = cost);
+             .canonical = true, .build = build, .cost = cost);

@@ -25,7 +25,7 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const double n = tt_bytes(s, s->count);
-    struct tt_ready t = tt_fold_cost(net, n, tt_adds(net, n));
+    struct tt_ready t = tt_fold_cost(net, TT_HALVES_NEAR, n, n / 2, tt_adds(net, n));
 
     tt_halve_cost(&t, s, net, TT_NEAR_FIRST);
     t = tt_first_ready(tt_all_ready(&t));

@@ -70,6 +70,27 @@ static struct tt_fares thinned(const struct tt_net *net)
     return f;
 }
 
+/* By Heron's rule, which needs no library. */
+static double root(double x)
+{
+    double r = x;
+
+    for (int i = 0; i < 20; i++)
+        r = (r + x / r) / 2;
+    return r;
+}
+
+/* How much of alpha is over while others use a link. Blocks that are not as long get the ranks that share it out of
+ * step: of m at random how many are in their alpha differs by the root of m, and so much of m is not hidden. */
+static double hidden(const struct tt_net *net, bool alike)
+{
+    const bool far = net->shift[0].crossing > 0;
+    const double ranks =
+        far ? tt_sharing(&net->alone.far, &net->shift[0].far) : tt_sharing(&net->alone.near, &net->shift[0].near);
+
+    return alike ? 0.1 : 1 - 1 / root(ranks);
+}
+
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const int p = net->size;
@@ -77,8 +98,9 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
         net->shift[0].crossing > 0 ? 1 / net->shift[0].crossing : p; /* ranks of a node, one after another */
     const int64_t waits = p - (int)row + 1; /* the ring stops at a node's first rank when it has its own */
     const double n = tt_parts_bytes(s, p, 1);
-    const double over = s->count % p == 0 ? 0.1 : 0.4; /* blocks that are not as long get ranks out of step */
-    const struct tt_fares thin = p > 1 ? thinned(net) : (struct tt_fares){0}, ring = tt_out_of_step(net, &thin, n, over);
+    const double over = p > 1 ? hidden(net, s->count % p == 0) : 0;
+    const struct tt_fares thin = p > 1 ? thinned(net) : (struct tt_fares){0},
+                          ring = tt_out_of_step(net, &thin, n, over);
     double t = 0;
 
     for (int k = 0; 1 << k < p; k++)
@@ -88,5 +110,4 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
 
 TT_ALGORITHM(bcast, scatter_allgather,
              .summary = "scatter down a tree, blocks round a ring: (log2(p) + p-1) alpha + 2(p-1)/p n beta",
-             .build = build,
-             .cost = cost);
+             .build = build, .cost = cost);

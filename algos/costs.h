@@ -160,18 +160,20 @@ double tt_block_bytes(const struct tt_shape *s);
 /* ---- folding: when ranks of each kind (struct tt_meeting) are ready ---- */
 struct tt_ready {
     int kinds;
-    double at[TT_MOST_KINDS];
+    double at[TT_MOST_KINDS], home[TT_MOST_KINDS];
     unsigned pairs[TT_MOST_KINDS];
 };
 double tt_all_ready(const struct tt_ready *t);
 
-/* Before the first step: all are ready at t; the pairs fold, n bytes, and add. */
+/* Before the first step: all are ready at t; the pairs fold, n bytes, and add, while others
+ * send their first message in that order, of so many bytes. */
 struct tt_ready tt_first_ready(double t);
-struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add);
+struct tt_ready tt_fold_cost(const struct tt_net *net, enum tt_folded which, double n, double others, double add);
 
-/* What a step sends: n bytes, or so many a block; by those only who have the first parts, if there are no others. */
+/* What a step sends: n bytes, and so many in the step after, or so many a block; by those only who have the first
+ * parts, if there are no others. */
 struct tt_sent {
-    double n;
+    double n, next;
     bool blocks, first;
 };
 
@@ -192,7 +194,7 @@ double tt_bcast_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_binomial_cost(const struct tt_net *net, double n);
 double tt_reduce_direct_cost(const struct tt_shape *s, const struct tt_net *net);
 double tt_one_cost(const struct tt_net *net, int root, double n, int messages);
-double tt_others_cost(const struct tt_net *net, double n, int messages);     /* everybody but one */
+double tt_others_cost(const struct tt_net *net, double n, int messages); /* everybody but one */
 double tt_everybody_cost(const struct tt_net *net, double n, int messages);
 double tt_few_at_once_cost(const struct tt_shape *s, const struct tt_net *net, double overhead);
 double tt_exchange_cost(const struct tt_shape *s, const struct tt_net *net, int at_once);

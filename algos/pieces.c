@@ -162,24 +162,38 @@ static double pair_takes(const struct tt_net *net, int kind, double n)
     return n > 0 ? net->overhead + f->alpha + n * f->beta : 0;
 }
 
-struct tt_ready tt_fold_cost(const struct tt_net *net, double n, double add)
+struct tt_ready tt_fold_cost(const struct tt_net *net, enum tt_folded which, double n, double others, double add)
 {
     struct tt_ready ready = tt_first_ready(0);
 
-    ready.at[TT_PAIR_NEAR] = pair_takes(net, TT_PAIR_NEAR, n) + add;
-    ready.at[TT_PAIR_FAR] = pair_takes(net, TT_PAIR_FAR, n) + add;
+    ready.at[TT_PAIR_NEAR] =
+        pair_takes(net, TT_PAIR_NEAR, n) + tt_smaller(n, others) * net->ahead[which][TT_PAIR_NEAR] + add;
+    ready.at[TT_PAIR_FAR] =
+        pair_takes(net, TT_PAIR_FAR, n) + tt_smaller(n, others) * net->ahead[which][TT_PAIR_FAR] + add;
     return ready;
 }
 
-/* A meeting, once both are ready: so late after the step's first ones that a part of what shares its links is over. */
-static double meeting_takes(const struct tt_net *net, const struct tt_meeting *m, struct tt_sent sent, double late)
-{
-    const double n = sent.blocks ? m->blocks * sent.n : sent.n;
-    const double flows = sent.blocks ? m->share * sent.n : m->fare.beta * sent.n;
-    const bool far = m->fare.alpha == net->alone.far.alpha;
-    const double alone = n * (far ? net->alone.far.beta : net->alone.near.beta);
+/* What a meeting's messages keep the busiest of its links at: all of the step; those alone that stand for pairs; and
+ * what others add that are a step ahead. */
+struct flows {
+    double all, own, next;
+};
 
-    return n > 0 ? net->overhead + m->fare.alpha + tt_larger(alone, flows - 0.2 * late) : 0;
+static struct flows flows_of(const struct tt_meeting *m, struct tt_sent sent)
+{
+    if (sent.blocks)
+        return (struct flows){sent.n * m->share, sent.n * m->own.share, sent.n * m->next.share};
+    return (struct flows){sent.n * m->fare.beta, sent.n * m->own.beta, sent.next * m->next.beta};
+}
+
+static double longest(const struct tt_meeting *m, struct tt_sent sent)
+{
+    return sent.blocks ? m->blocks * sent.n : sent.n;
+}
+
+static bool meets(const struct tt_meeting *m, struct tt_sent sent)
+{
+    return m->any && longest(m, sent) > 0 && (m->first || !sent.first);
 }
 
 static double both_ready(const struct tt_ready *t, const struct tt_meeting *m)
@@ -187,29 +201,88 @@ static double both_ready(const struct tt_ready *t, const struct tt_meeting *m)
     return tt_larger(t->at[m->of[0]], t->at[m->of[1]]);
 }
 
-static double first_ready(const struct tt_ready *t, const struct tt_meetings *step, bool first)
-{
-    double early = tt_all_ready(t);
+/* Those of a step who stand for no pairs: the first of them to begin, and how long they take; and when all begin, on
+ * average. */
+struct pace {
+    bool ahead;
+    double first, takes, mean;
+};
 
-    for (int i = 0; i < step->n; i++)
-        if (step->of[i].any && (step->of[i].first || !first))
-            early = tt_smaller(early, both_ready(t, &step->of[i]));
-    return early;
+/* Once flows are under way, with what is added up then. */
+static double takes(const struct tt_net *net, const struct tt_meeting *m, struct tt_sent sent, double flows, bool add)
+{
+    return net->overhead + m->fare.alpha + flows + (add ? tt_adds(net, longest(m, sent)) : 0);
+}
+
+static struct pace pace_of(const struct tt_net *net, const struct tt_ready *t, const struct tt_meetings *step,
+                           struct tt_sent sent, bool add)
+{
+    struct pace p = {false, 0, 0, 0};
+    int meetings = 0;
+
+    for (int i = 0; i < step->n; i++) {
+        const struct tt_meeting *m = &step->of[i];
+        const double ready = both_ready(t, m);
+
+        if (!meets(m, sent))
+            continue;
+        meetings += m->meet;
+        p.mean += m->meet * ready;
+        if (m->pairs)
+            continue;
+        p.first = p.ahead ? tt_smaller(p.first, ready) : ready;
+        p.takes = tt_larger(p.takes, takes(net, m, sent, flows_of(m, sent).all, add));
+        p.ahead = true;
+    }
+    p.mean = meetings ? p.mean / meetings : 0;
+    return p;
+}
+
+/* If a messages share a link until others, b, begin so much later, these are over when all flows are but for that time;
+ * and no sooner than they would be alone. So who stands for pairs does not wait for what others, ahead, have sent by
+ * then, but, if there is time, for what these send next. */
+static double behind(const struct flows *f, const struct pace *p, double ready)
+{
+    const double late = tt_larger(0, ready - p->first), left = p->takes - late;
+    const double shared = tt_larger(f->own, f->all - late);
+
+    return shared + (left > 0 ? tt_smaller(f->next, tt_larger(0, shared - left)) : tt_larger(0, f->next + left));
+}
+
+/* The same of those of whom nobody is a step ahead: as late as they are on average. */
+static double among(const struct tt_net *net, const struct tt_meeting *m, struct tt_sent sent, double all, double late)
+{
+    const bool far = m->fare.alpha == net->alone.far.alpha;
+    const double alone = longest(m, sent) * (far ? net->alone.far.beta : net->alone.near.beta);
+
+    return all - tt_smaller(tt_larger(0, late), tt_larger(0, all - alone));
+}
+
+static double meeting_takes(const struct tt_net *net, const struct tt_meetings *step, const struct tt_meeting *m,
+                            struct tt_sent sent, const struct pace *p, double ready)
+{
+    const struct flows f = flows_of(m, sent);
+
+    if (step->in_turns)
+        return f.all;
+    return m->pairs && p->ahead ? behind(&f, p, ready) : among(net, m, sent, f.all, ready - p->mean);
 }
 
 void tt_fold_step(struct tt_ready *t, const struct tt_net *net, const struct tt_meetings *step, struct tt_sent sent,
                   bool add)
 {
     const struct tt_ready before = *t;
-    const double early = first_ready(t, step, sent.first);
+    const struct pace pace = pace_of(net, t, step, sent, add);
 
     for (int i = 0; i < step->n; i++) {
         const struct tt_meeting *m = &step->of[i];
-        const double ready = both_ready(&before, m), n = sent.blocks ? m->blocks * sent.n : sent.n;
-        const double takes = meeting_takes(net, m, sent, add ? 0 : ready - early) + (add ? tt_adds(net, n) : 0);
+        const double ready = both_ready(&before, m);
 
-        t->at[i] = sent.first && !m->first ? 0 : ready + (m->any ? takes : 0);
+        t->at[i] = sent.first && !m->first ? 0 : ready;
+        if (meets(m, sent))
+            t->at[i] += takes(net, m, sent, meeting_takes(net, step, m, sent, &pace, ready), add);
         t->pairs[i] = m->pairs;
+        t->home[i] = m->home;
     }
     t->kinds = step->n;
 }
@@ -226,21 +299,45 @@ double tt_all_ready(const struct tt_ready *t)
 struct tt_sent tt_parts_sent(const struct tt_shape *s, int size, int parts)
 {
     if (is_vector(s))
-        return (struct tt_sent){.n = tt_parts_bytes(s, size, parts), .first = s->count <= 2 * parts};
+        return (struct tt_sent){.n = tt_parts_bytes(s, size, parts),
+                                .next = tt_parts_bytes(s, size, parts) / 2,
+                                .first = s->count <= 2 * parts};
     return (struct tt_sent){.n = tt_block_bytes(s), .blocks = true};
+}
+
+/* How much sooner than at some time those are ready, on average, among which are such pairs. */
+static double sooner(const struct tt_ready *t, int pair, double at)
+{
+    double sum = 0;
+    int n = 0;
+
+    for (int i = 0; i < t->kinds; i++)
+        if (t->pairs[i] & 1U << pair) {
+            sum += at - t->at[i];
+            n++;
+        }
+    return sum > 0 ? sum / n : 0;
+}
+
+static double unfolds(const struct tt_ready *t, const struct tt_net *net, int pair, double n)
+{
+    const struct tt_fare *f = pair == TT_PAIR_FAR ? &net->fold.far : &net->fold.near;
+    const struct tt_fare *alone = pair == TT_PAIR_FAR ? &net->alone.far : &net->alone.near;
+    double all = 0;
+
+    for (int i = 0; n > 0 && i < t->kinds; i++)
+        if (t->pairs[i] & 1U << pair) {
+            const double own = n * tt_larger(alone->beta, t->home[i]);
+            const double flows = tt_larger(own, n * f->beta - sooner(t, pair, t->at[i]));
+
+            all = tt_larger(all, t->at[i] + net->overhead + f->alpha + flows);
+        }
+    return all;
 }
 
 double tt_unfold_cost(const struct tt_ready *t, const struct tt_net *net, double n)
 {
-    double all = 0;
-
-    for (int i = 0; i < t->kinds; i++) {
-        const double near = t->pairs[i] & 1 << TT_PAIR_NEAR ? pair_takes(net, TT_PAIR_NEAR, n) : 0;
-        const double far = t->pairs[i] & 1 << TT_PAIR_FAR ? pair_takes(net, TT_PAIR_FAR, n) : 0;
-
-        all = tt_larger(all, t->at[i] + tt_larger(near, far));
-    }
-    return all;
+    return tt_larger(tt_all_ready(t), tt_larger(unfolds(t, net, TT_PAIR_NEAR, n), unfolds(t, net, TT_PAIR_FAR, n)));
 }
 
 double tt_block_bytes(const struct tt_shape *s)

@@ -77,7 +77,7 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const double n = tt_block_bytes(s), all = n * net->size;
-    struct tt_ready t = tt_fold_cost(net, all, tt_adds(net, all));
+    struct tt_ready t = tt_fold_cost(net, TT_HALVES_FAR, all, all / 2, tt_adds(net, all));
 
     tt_halve_cost(&t, s, net, TT_FAR_FIRST);
     return tt_larger(tt_all_ready(&t) + tt_copies(net, n), tt_unfold_cost(&t, net, n));

@@ -61,7 +61,7 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
     const double n = tt_block_bytes(s), all = n * net->size,
                  home = tt_larger(tt_copies(net, n), tt_takes(net, &net->reverse, n));
-    struct tt_ready t = tt_fold_cost(net, all, tt_adds(net, all));
+    struct tt_ready t = tt_fold_cost(net, TT_HALVES_NEAR, all, all / 2, tt_adds(net, all));
 
     tt_halve_cost(&t, s, net, TT_NEAR_FIRST);
     return tt_all_ready(&t) +

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -227,12 +228,31 @@ void tt_node_unlock(void)
         pthread_mutex_unlock(&node.lock);
 }
 
+/* Gone, or ended and not yet taken leave of by its parent, which may take until all others have ended. */
+static bool is_dead(pid_t pid)
+{
+    char path[32], stat[512] = "";
+    const char *state;
+    FILE *f;
+
+    if (kill(pid, 0) && errno == ESRCH)
+        return true;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    f = fopen(path, "r");
+    if (f && !fgets(stat, sizeof stat, f))
+        stat[0] = '\0';
+    if (f)
+        fclose(f);
+    state = strrchr(stat, ')'); /* behind its name */
+    return state && (state[2] == 'Z' || state[2] == 'X');
+}
+
 /* What it sent before it died is there; so it is looked at after it was found dead. */
 void tt_node_look_after(void)
 {
     tt_node_lock();
     for (int i = 0; i < node.n; i++)
-        if (i != node.mine && node.pids[i] && !node.channels[i].broken && kill(node.pids[i], 0) && errno == ESRCH)
+        if (i != node.mine && node.pids[i] && !node.channels[i].broken && is_dead(node.pids[i]))
             tt_channel_break(&node.channels[i]);
     tt_node_unlock();
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One member makes the segment, the others open it. It has no name: memfd_create gives a file that is gone when its last
- * process is, whatever ended it, and the others find it through /proc. Where that is forbidden, a name in /dev/shm lives
- * for as long as it takes them to open it.
+/* One member makes the segment, the others open it. It has no name: memfd_create gives a file that is gone when its
+ * last process is, whatever ended it, and the others find it through /proc. Where that is forbidden, a name in /dev/shm
+ * lives for as long as it takes them to open it.
  *
  * Whether they have opened the same memory is not concluded from names of hosts, or what the MPI says: containers
  * share these and not the memory, and have processes and files of equal names. The maker writes a random number into
- * the segment, and tells it by message. Who finds another one, or nothing, is elsewhere, and tries with the others that are.
+ * the segment, and tells it by message. Who finds another one, or nothing, is elsewhere, and tries with the others that
+ * are.
  *
  * Only pages that are written to take memory, where their writer runs. In /dev/shm, which may be small, all are asked
  * for at once, since to write to one that cannot be had would end the process. */
@@ -193,7 +194,8 @@ static void explain(const struct attempt *a, char *why, size_t size)
         snprintf(why, size, "neither memfd_create nor /dev/shm gives memory to share (%s)", strerror(a->offer.error));
 }
 
-/* Of the ranks of comm, of which there are at least two. *rest: those that are to try again, if this rank is among them. */
+/* Of the ranks of comm, of which there are at least two. *rest: those that are to try again, if this rank is among
+ * them. */
 static struct tt_segment try_group(MPI_Comm comm, MPI_Comm *rest, char *why, size_t size)
 {
     struct tt_segment s = {.members = MPI_COMM_NULL};

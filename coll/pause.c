@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A wait has up to three stages: polling without a pause, which notices at once; yielding the core before each poll, so that
- * a rank which shares it can send what this one waits for; and, after so long a wait that it makes no difference, short
- * sleeps, so that a rank far ahead of the others does not burn a core. Sleeps are bounded, not ended by whoever sends: what
- * is waited for may come from the MPI below, or a GPU, which wake nobody.
+/* A wait has up to three stages: polling without a pause, which notices at once; yielding the core before each poll, so
+ * that a rank which shares it can send what this one waits for; and, after so long a wait that it makes no difference,
+ * short sleeps, so that a rank far ahead of the others does not burn a core. Sleeps are bounded, not ended by whoever
+ * sends: what is waited for may come from the MPI below, or a GPU, which wake nobody.
  *
  * Where ranks of a node share memory, their messages do not pass through the MPI below, which moves on only what it is
  * called about: so it is called now and then. And a rank that was killed raises no flag: after long waits it is looked
@@ -11,6 +11,7 @@
 
 #include <mpi.h>
 #include <sched.h>
+#include <stdint.h>
 #include <time.h>
 
 #include "coll/config.h"
@@ -18,12 +19,10 @@
 #include "coll/types.h"
 
 enum {
-    SPINS = 1000,         /* polls before the first yield */
-    YIELDS = 20000,       /* before the first sleep: some milliseconds, more where others run meanwhile */
-    SLEEP_NS = 50000,     /* and the kernel takes as much again */
-    POLLS_PER_CALL = 128, /* of the MPI below */
-    SLEEPS_PER_LOOK = 100,
-    SPINS_PER_LOOK = 1 << 20
+    SPINS = 1000,        /* polls before the first yield */
+    PATIENCE_MS = 10,    /* before the first sleep */
+    SLEEP_NS = 50000,    /* and the kernel takes as much again */
+    POLLS_PER_CALL = 128 /* of the MPI below, and look at the clock */
 };
 
 /* The words of TUTTI_WAIT. */
@@ -37,41 +36,59 @@ void tt_wait_open(bool crowded)
         spins = 0; /* who waits must let others run at once */
 }
 
-static void call_mpi(void)
+/* How far a wait has come. */
+struct wait {
+    unsigned polls;
+    int64_t since; /* milliseconds; 0: nobody has looked */
+    bool is_long;
+};
+
+/* A yield may take as long as others run, so that it is time that tells, and not how often. */
+static void look_at_clock(struct wait *w)
+{
+    struct timespec t;
+    int64_t now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    if (w->since == 0)
+        w->since = now;
+    w->is_long |= now - w->since >= PATIENCE_MS;
+    if (!w->is_long || now - w->since < PATIENCE_MS)
+        return;
+    w->since = now;
+    tt_node_look_after();
+}
+
+/* Counted over all waits: a program whose waits are short has messages of its own under way, too. */
+static void call_mpi(struct wait *w)
 {
     static _Thread_local unsigned polls;
     MPI_Status status;
     int flag;
 
-    if (++polls % POLLS_PER_CALL == 0)
-        PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, tt_quiet_self(), &flag, &status);
-}
-
-static void rest(unsigned polls)
-{
-    if (polls - spins < YIELDS) {
-        sched_yield();
+    if (++polls % POLLS_PER_CALL)
         return;
-    }
-    nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
-    if (polls % SLEEPS_PER_LOOK == 0)
-        tt_node_look_after();
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, tt_quiet_self(), &flag, &status);
+    look_at_clock(w);
 }
 
-static void pause_after(unsigned polls)
+static void pause_in(struct wait *w)
 {
-    call_mpi();
-    if (tt_config.wait != SPIN && polls >= spins)
-        rest(polls);
-    else if (polls % SPINS_PER_LOOK == SPINS_PER_LOOK - 1)
-        tt_node_look_after();
+    call_mpi(w);
+    if (tt_config.wait == SPIN || w->polls++ < spins)
+        return;
+    if (w->is_long)
+        nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
+    else
+        sched_yield();
 }
 
 void tt_wait(bool (*done)(void *), void *what)
 {
-    for (unsigned polls = 0;; polls++) {
-        pause_after(polls);
-        if (done(what))
-            return;
-    }
+    struct wait w = {.polls = 0};
+
+    do
+        pause_in(&w);
+    while (!done(what));
 }

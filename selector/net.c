@@ -14,15 +14,16 @@
 
 enum { SAMPLES = 12 }; /* of the steps that an average is taken over */
 
-/* Where what ranks send doubles, who has two blocks for one of the others' is so much behind. */
-static const double BEHIND = 0.3;
+/* Where what ranks send doubles, who has two blocks for one of the others' gets behind: from not at all, in the first
+ * step, to so that the others' are over by then. This is the mean. */
+static const double BEHIND = 0.5;
 
 /* One message on its way, and as many more as there are others that do the same through the same ports. */
 struct sent {
     int out, in; /* ports */
     int from, to, blocks;
     unsigned char level, class, turn;
-    double beta, share; /* as in struct tt_meeting */
+    struct tt_crowd all, own, next; /* as in struct tt_meeting; all: fare.beta and share */
 };
 
 /* What is looked up for every message: a rank's node, GPU, and ports at each level; and how many there are of it. */
@@ -353,35 +354,64 @@ static void fill_served(struct traffic *w, struct tt_net *net)
 
 /* Of those that share a port the longest is over when all are. behind: where who has the longer ones is so much behind
  * the others that these are over by then, and other long ones are on the way instead. */
-static void find_shares(struct traffic *w, struct sent *m, double behind)
+static struct tt_crowd shares_of(const struct traffic *w, const struct sent *m, double behind)
 {
     const int ports[] = {m->out, m->in};
+    struct tt_crowd c = {0, 0};
 
-    m->beta = m->share = 0;
     for (int i = 0; i < 2; i++) {
         const int port = ports[i], most = w->load[port] * m->blocks;
         const int blocks = most < w->blocks[port] ? most : w->blocks[port];
 
-        raise(&m->beta, w->load[port] * w->ports->beta[port]);
-        raise(&m->share, (blocks + behind * (most - blocks)) * w->ports->beta[port]);
+        raise(&c.beta, w->load[port] * w->ports->beta[port]);
+        raise(&c.share, (blocks + behind * (most - blocks)) * w->ports->beta[port]);
     }
+    return c;
 }
 
-static void find_all_shares(struct traffic *w, int turns, double behind)
+static void find_all_shares(struct traffic *w, int turns)
 {
     for (int turn = 0; turn < turns; turn++) {
         fill_ports(w, turn, 1);
         for (int i = 0; i < w->nsent; i++)
             if (w->sent[i].turn == turn)
-                find_shares(w, &w->sent[i], behind);
+                w->sent[i].all = w->sent[i].own = shares_of(w, &w->sent[i], 0);
         fill_ports(w, turn, -1);
     }
 }
 
+/* Those whose like stand for pairs, those that do not, and what the latter send in the step after. */
+enum { BEHIND_TURN, AHEAD_TURN, NEXT_TURN };
+
+/* All at once; those behind alone; and those behind with what others send next. */
+static void find_folded_shares(struct traffic *w, double behind)
+{
+    fill_ports(w, BEHIND_TURN, 1);
+    for (int i = 0; i < w->nsent; i++)
+        w->sent[i].own = shares_of(w, &w->sent[i], behind);
+    fill_ports(w, NEXT_TURN, 1);
+    for (int i = 0; i < w->nsent; i++) {
+        struct sent *m = &w->sent[i];
+        const struct tt_crowd c = shares_of(w, m, behind);
+
+        m->next = (struct tt_crowd){c.beta - m->own.beta, c.share - m->own.share};
+    }
+    fill_ports(w, NEXT_TURN, -1);
+    fill_ports(w, AHEAD_TURN, 1);
+    for (int i = 0; i < w->nsent; i++)
+        w->sent[i].all = shares_of(w, &w->sent[i], behind);
+    fill_ports(w, AHEAD_TURN, -1);
+    fill_ports(w, BEHIND_TURN, -1);
+}
+
 static struct tt_meeting meeting_by(const struct traffic *w, const struct sent *m)
 {
-    return (struct tt_meeting){
-        .any = true, .fare = {w->t->speed[m->level].alpha, m->beta}, .blocks = m->blocks, .share = m->share};
+    return (struct tt_meeting){.any = true,
+                               .fare = {w->t->speed[m->level].alpha, m->all.beta},
+                               .blocks = m->blocks,
+                               .share = m->all.share,
+                               .own = m->own,
+                               .next = m->next};
 }
 
 static void raise_meeting(struct tt_meeting *m, const struct tt_meeting *by)
@@ -390,6 +420,10 @@ static void raise_meeting(struct tt_meeting *m, const struct tt_meeting *by)
     raise(&m->fare.beta, by->fare.beta);
     raise(&m->blocks, by->blocks);
     raise(&m->share, by->share);
+    raise(&m->own.beta, by->own.beta);
+    raise(&m->own.share, by->own.share);
+    raise(&m->next.beta, by->next.beta);
+    raise(&m->next.share, by->next.share);
     m->any |= by->any;
     m->first |= by->first;
 }
@@ -398,7 +432,8 @@ static bool are_alike(const struct tt_meeting *a, const struct tt_meeting *b)
 {
     return a->of[0] == b->of[0] && a->of[1] == b->of[1] && a->any == b->any && a->first == b->first &&
            a->fare.alpha == b->fare.alpha && a->fare.beta == b->fare.beta && a->blocks == b->blocks &&
-           a->share == b->share;
+           a->share == b->share && a->own.beta == b->own.beta && a->own.share == b->own.share &&
+           a->next.beta == b->next.beta && a->next.share == b->next.share;
 }
 
 /* a and b meet; or a waits, then b is a. Of more kinds than there may be the last stands for the rest. */
@@ -416,6 +451,7 @@ static void join(struct traffic *w, struct tt_meetings *step, int a, int b, stru
         raise_meeting(&of[--i], &m);
     else if (i == step->n)
         of[step->n++] = m;
+    of[i].meet++;
     of[i].pairs |= x->pair | y->pair;
     x->kind = y->kind = i;
 }
@@ -459,11 +495,12 @@ static void fill_merge(struct traffic *w, struct tt_net *net)
     int turns;
 
     send_merges(w, &turns);
-    find_all_shares(w, turns, 0);
+    find_all_shares(w, turns);
     for (int a = 0; a < w->size; a++)
         w->member[a] = (struct member){TT_SINGLE, 0};
     for (int k = 0; 1 << k <= tt_pow2_below(w->size); k++) {
         begin_step(w, &net->merge[k]);
+        net->merge[k].in_turns = true;
         for (int part = 0; part < tt_pow2_below(w->size); part += 1 << k) {
             const struct tt_merge m = tt_merge_at(part, w->size, k);
 
@@ -500,6 +537,140 @@ static int blocks_sent(enum tt_folded which, int number, int k, int size)
     return n + of_two;
 }
 
+static int bit_of(enum tt_folded which, int steps, int i)
+{
+    return which == TT_HALVES_FAR ? steps - 1 - i : i;
+}
+
+/* What those that stay send in step i, if there is one: each to whom it differs from in a bit of their numbers. Those
+ * who have nobody among their like that stands for a pair are in that turn, the others behind; in the next one's,
+ * nobody. */
+static void send_folded(struct traffic *w, enum tt_folded which, int i, int turn)
+{
+    const int size = w->size, parts = tt_pow2_below(size), steps = tt_steps(parts), pairs = size - parts;
+    const int k = bit_of(which, steps, i), met = which == TT_HALVES_FAR ? parts - (1 << (k < 0 ? 0 : k)) : (2 << k) - 1;
+
+    for (int part = 0; i < steps && part < parts; part++) {
+        const bool behind = (part & ~met) < pairs;
+
+        if (!behind || turn == AHEAD_TURN)
+            send_blocks(w, rank_at(part, size), rank_at(part ^ 1 << k, size), 0, behind ? BEHIND_TURN : turn,
+                        blocks_sent(which, part, k, size));
+    }
+}
+
+/* What pairs that fold have to share their links with. */
+static void find_ahead(struct traffic *w, struct tt_net *net, enum tt_folded which)
+{
+    double all[2] = {0}, own[2] = {0};
+
+    w->nsent = 0;
+    send_folded(w, which, 0, NEXT_TURN);
+    for (int a = 0; a < w->size; a++) {
+        const int b = folds(a, w->size, 0);
+
+        if (b >= 0)
+            send(w, a, b, 0, BEHIND_TURN);
+    }
+    find_folded_shares(w, 0);
+    for (int i = 0; i < w->nsent; i++) {
+        const struct sent *m = &w->sent[i];
+        const int kind = m->level == TT_LEVEL_NIC ? TT_PAIR_FAR : TT_PAIR_NEAR;
+
+        if (m->turn != BEHIND_TURN)
+            continue;
+        raise(&own[kind], m->own.beta);
+        raise(&all[kind], m->own.beta + m->next.beta);
+    }
+    for (int kind = 0; kind < 2; kind++)
+        net->ahead[which][kind] = all[kind] - own[kind];
+}
+
+/* In the end who stays sends to who sat out: those at the same time, more or less, who met across last; or within. */
+static void find_homes(struct traffic *w, struct tt_meeting *of)
+{
+    w->nsent = 0;
+    for (int a = 0; a < w->size; a++)
+        if (folds(a, w->size, 0) >= 0)
+            send(w, a + 1, a, w->member[a + 1].kind,
+                 of[w->member[a + 1].kind].fare.alpha == w->t->speed[TT_LEVEL_NIC].alpha);
+    for (int turn = 0; turn < 2; turn++) {
+        fill_ports(w, turn, 1);
+        for (int i = 0; i < w->nsent; i++)
+            if (w->sent[i].turn == turn)
+                raise(&of[w->sent[i].class].home, shares_of(w, &w->sent[i], 0).beta);
+        fill_ports(w, turn, -1);
+    }
+}
+
+/* How busy the busiest port across is, and how many are. */
+static double busiest_across(const struct traffic *w, int *ports)
+{
+    double most = 0;
+
+    *ports = 0;
+    for (int i = w->ports->across; i < w->ports->n; i++) {
+        const double busy = w->load[i] * w->ports->beta[i];
+
+        *ports = busy > most ? 1 : *ports + (busy == most);
+        raise(&most, busy);
+    }
+    return most;
+}
+
+static void load_message(struct traffic *w, const struct sent *m, int one)
+{
+    load_port(w, m->out, one, 1);
+    load_port(w, m->in, one, 1);
+}
+
+/* The busiest port if a pair's message goes the other way: all are looked at only if none is as busy but the pair's. */
+static double turn_pair(struct traffic *w, const struct sent *m, double before, int ports)
+{
+    const struct place *from = &w->places[m->to], *to = &w->places[m->from];
+    const struct sent back = {.out = from->way[m->level].out, .in = to->way[m->level].in};
+    const int touched[] = {m->out, m->in, back.out, back.in};
+    double most = 0;
+
+    for (int i = 0; i < 4; i++)
+        ports -= w->load[touched[i]] * w->ports->beta[touched[i]] == before;
+    load_message(w, m, -1);
+    load_message(w, &back, 1);
+    for (int i = 0; i < 4; i++)
+        raise(&most, w->load[touched[i]] * w->ports->beta[touched[i]]);
+    if (ports > 0)
+        raise(&most, before);
+    else
+        most = busiest_across(w, &ports);
+    load_message(w, &back, -1);
+    load_message(w, m, 1);
+    return most;
+}
+
+/* Of a pair, who is a rooted call's root stays, whichever it is. */
+static void find_turned(struct traffic *w, struct tt_net *net)
+{
+    double(*turned)[2] = (double(*)[2])net->turned;
+
+    for (int ahead = 0; ahead < 2; ahead++) {
+        double before;
+        int ports;
+
+        w->nsent = 0;
+        send_all(w, folds, 0);
+        if (ahead)
+            send_folded(w, TT_HALVES_NEAR, 0, NEXT_TURN);
+        fill_ports(w, 0, 1);
+        fill_ports(w, NEXT_TURN, ahead);
+        before = busiest_across(w, &ports);
+        for (int i = 0; i < w->size - tt_pow2_below(w->size); i++)
+            if (w->sent[i].level == TT_LEVEL_NIC)
+                turned[i][ahead] = turn_pair(w, &w->sent[i], before, ports);
+        fill_ports(w, 0, -1);
+        fill_ports(w, NEXT_TURN, -ahead);
+    }
+}
+
 /* Those that stay meet, of their numbers one bit after the other. */
 static void fill_folded(struct traffic *w, struct tt_net *net, enum tt_folded which)
 {
@@ -507,14 +678,15 @@ static void fill_folded(struct traffic *w, struct tt_net *net, enum tt_folded wh
 
     for (int a = 0; a < size; a++)
         w->member[a] = first_member(w, a);
+    find_ahead(w, net, which);
     for (int i = 0; i < steps; i++) {
-        const int k = which == TT_HALVES_FAR ? steps - 1 - i : i;
+        const int k = bit_of(which, steps, i);
         struct tt_meetings *step = &net->folded[which][k];
 
         w->nsent = 0;
-        for (int part = 0; part < parts; part++)
-            send_blocks(w, rank_at(part, size), rank_at(part ^ 1 << k, size), 0, 0, blocks_sent(which, part, k, size));
-        find_all_shares(w, 1, which == TT_DOUBLES_NEAR ? BEHIND : 0);
+        send_folded(w, which, i, AHEAD_TURN);
+        send_folded(w, which, i + 1, NEXT_TURN);
+        find_folded_shares(w, which == TT_DOUBLES_NEAR ? BEHIND : 0);
         begin_step(w, step);
         for (int part = 0; part < parts; part++) {
             const int peer = part ^ 1 << k;
@@ -527,6 +699,8 @@ static void fill_folded(struct traffic *w, struct tt_net *net, enum tt_folded wh
             m.first = !(part & ((1 << k) - 1));
             join(w, step, rank_at(part, size), rank_at(peer, size), m);
         }
+        if (i == steps - 1)
+            find_homes(w, w->meetings);
         end_step(w, step);
     }
 }
@@ -675,6 +849,7 @@ static void fill_patterns(struct tt_net *net, struct traffic *w)
         net->fold = fare_of(w, folds, 0);
     for (int which = 0; which < TT_FOLDED; which++)
         fill_folded(w, net, which);
+    find_turned(w, net);
     fill_served(w, net);
     fill_merge(w, net);
     net->subtrees = subtrees(w);
@@ -698,14 +873,15 @@ static struct tt_net *new_net(const struct tt_topo *t, int size, struct tt_meeti
 {
     const size_t nodes = (size_t)t->nodes.n, n = most_meetings(size);
     struct tt_net *net =
-        calloc(1, sizeof *net + n * sizeof **meetings +
+        calloc(1, sizeof *net + n * sizeof **meetings + (size_t)(size - tt_pow2_below(size)) * sizeof *net->turned +
                       nodes * (sizeof *net->one + sizeof *net->class + sizeof *net->class_of) +
                       (size_t)size * sizeof *net->node);
 
     if (!net)
         return NULL;
     *meetings = (struct tt_meeting *)(net + 1);
-    net->one = (struct tt_fares *)(*meetings + n);
+    net->turned = (double(*)[2])(*meetings + n);
+    net->one = (struct tt_fares *)(net->turned + (size - tt_pow2_below(size)));
     net->class = (struct tt_node_class *)(net->one + nodes);
     net->class_of = (int *)(net->class + nodes);
     net->node = net->class_of + nodes;

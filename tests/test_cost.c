@@ -30,15 +30,6 @@ static const struct known {
     double factor;
     int cases;
 } known[] = {
-    /* 6 ranks on 2 nodes: while 2 pairs fold, a third message of those in the first step is in the same NIC, so they
-     * take 3 n beta, not 2; and on 23 ranks alpha is as long as n beta, and fewer share a link than meet */
-    {"allreduce_doubling", 1.19, 3},
-    {"reduce_halving", 1.25, 2}, /* 11 on 3 nodes: the same */
-    /* 48 on 3 nodes: blocks of 5461 and 5462 bytes; 16 ranks a NIC, out of step, hide all of alpha, 1.5 us of 5 */
-    {"bcast_scatter_allgather", 1.24, 1},
-    /* 23 on 2 nodes: rank 15 is behind by 3 alpha across when all exchange through a NIC, which the rest have left */
-    {"allgather_doubling", 1.27, 2},
-    {"allgatherv_doubling", 1.27, 2},
     /* 8 on 2 nodes: who sends across is served at n, 2 n and 4 n, so none shares the NIC; the form has two at once */
     {"scatter_binomial", 1.21, 3},
     /* of two levels: those that reduce, where ports are as busy as who adds up, and lanes get out of step: of the same
@@ -168,7 +159,7 @@ int main(int argc, char **argv)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_set_timeout(cost, 120);
+    tcase_set_timeout(cost, 0); /* the machine may be busy */
     for (int i = 0; tt_algs[i]; i++)
         if (argc < 2 || strstr(tt_coll_name(tt_algs[i]->coll), argv[1]))
             tcase_add_loop_test(cost, formulas_are_what_plans_cost, i, i + 1);

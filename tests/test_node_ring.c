@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ring between two processes (coll/node_ring.c) under every interleaving of its two sides, on a weak memory: the words
- * by which they tell each other how far they are are replaced by ones of a model. A read of such a word may see any value
- * that the reader has not yet seen overwritten, as C11's release and acquire allow, and not only the last; each choice
- * that there is, of who goes on and of what is seen, is tried in turn. All other memory is watched: a byte that one side
- * writes while the other may still read it, or has not been told of, is a race, which the model finds by vector
- * clocks. The model itself is tried, too: without release, or with a ring that frees too early, it must find one.
+/* The ring between two processes (coll/node_ring.c) under every interleaving of its two sides, on a weak memory: the
+ * words by which they tell each other how far they are are replaced by ones of a model. A read of such a word may see
+ * any value that the reader has not yet seen overwritten, as C11's release and acquire allow, and not only the last;
+ * each choice that there is, of who goes on and of what is seen, is tried in turn. All other memory is watched: a byte
+ * that one side writes while the other may still read it, or has not been told of, is a race, which the model finds by
+ * vector clocks. The model itself is tried, too: without release, or with a ring that frees too early, it must find
+ * one.
  *
- * Each side is a coroutine that stops before each read of a flag. It need not stop before it raises one: the other, reading
- * later, can still see what was there before. An execution is a list of choices; the next one differs in the last choice
- * that had an alternative. */
+ * Each side is a coroutine that stops before each read of a flag. It need not stop before it raises one: the other,
+ * reading later, can still see what was there before. An execution is a list of choices; the next one differs in the
+ * last choice that had an alternative. */
 #include <check.h>
 #include <setjmp.h>
 #include <stdlib.h>

@@ -14,7 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cuda/cells.h"
 #include "cuda/cuda_abi.h"
+#include "cuda/cells.h"
 #include "cuda/kernels.h"
 #include "tests/simcuda/simcuda.h"
 
