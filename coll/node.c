@@ -13,6 +13,7 @@
 
 #include "coll/config.h"
 #include "coll/node_channel.h"
+#include "coll/node_read.h"
 #include "coll/node_segment.h"
 
 /* The ranks of the segment, this one among them. */
@@ -67,6 +68,25 @@ static bool all_can(MPI_Comm members, bool mine)
     return all;
 }
 
+/* Collective. Where that is not allowed, long messages go through shared memory as short ones do. */
+static void see_each_other(MPI_Comm members)
+{
+    pid_t *pids = calloc((size_t)node.n, sizeof *pids);
+    bool *is_read = calloc((size_t)node.n, sizeof *is_read);
+    const bool can = all_can(members, pids && is_read);
+    const bool all_may = can && tt_memory_probe(members, pids, is_read);
+
+    for (int i = 0; can && i < node.n; i++)
+        if (i != node.mine)
+            tt_channel_see(&node.channels[i], pids[i], is_read[i]);
+    if (can && !all_may && node.mine == 0)
+        tt_log(TT_INFO,
+               "not all ranks of the node may read each other's memory (process_vm_readv): long messages of those "
+               "pass through memory that they share");
+    free(pids);
+    free(is_read);
+}
+
 static void close_lists(void)
 {
     for (int i = 0; node.channels && i < node.n; i++)
@@ -92,6 +112,7 @@ static void join(MPI_Comm members)
         return;
     }
     learn_names(members);
+    see_each_other(members);
 }
 
 /* Said by one rank: the lowest of those that it concerns. */

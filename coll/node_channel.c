@@ -17,7 +17,8 @@ struct tt_stray {
     uint64_t context;
     int32_t tag;
     bool spoilt;
-    uint32_t offer; /* 0: it was not offered */
+    uint32_t offer;     /* 0: it was not offered */
+    const char *theirs; /* see wire.h */
     size_t total, moved;
     char data[];
 };
@@ -73,6 +74,14 @@ void tt_channel_close(struct tt_channel *c)
     free(c->out.ends);
     free(c->leaving);
     free(c->landing);
+    free(c->scratch);
+}
+
+void tt_channel_see(struct tt_channel *c, int pid, bool is_read)
+{
+    c->scratch = pid ? malloc(TT_READ_SCRATCH) : NULL;
+    c->pid = c->scratch ? pid : 0;
+    c->is_read = is_read;
 }
 
 /* Is the copy over, and with it the piece? */
@@ -167,10 +176,11 @@ static bool write_message(struct tt_channel *c, struct tt_flight *f)
     return true;
 }
 
-/* Bytes on a GPU are offered, unless that was to no avail. False if there is no room. */
+/* Some are offered, unless that was to no avail. False if there is no room. */
 static bool begin_send(struct tt_channel *c, struct tt_flight *f)
 {
-    const enum tt_offer made = f->place && !f->is_wanted && f->moved == 0 ? tt_offer_make(c, f) : TT_OFFER_NONE;
+    const bool may = (f->place || (c->is_read && f->bytes >= TT_READ_LEAST)) && !f->is_wanted && f->moved == 0;
+    const enum tt_offer made = may ? tt_offer_make(c, f) : TT_OFFER_NONE;
 
     return made == TT_OFFER_NONE ? write_message(c, f) : made == TT_OFFER_MADE;
 }
@@ -221,17 +231,33 @@ static void let_go(struct tt_channel *c, struct tt_piece piece)
 }
 
 /* Bytes come cut at multiples of a line, so of elements. */
-static void keep(struct tt_flight *f, const char *bytes, size_t n)
+bool tt_channel_folds(const struct tt_flight *f)
+{
+    return f->fold.cell && TT_LINE % f->fold.cell->size == 0;
+}
+
+void tt_channel_keep(struct tt_flight *f, const char *bytes, size_t n)
 {
     const struct tt_fold *fold = &f->fold;
     const void *const sources[] = {fold->left ? bytes : fold->other + f->moved,
                                    fold->left ? fold->other + f->moved : bytes};
 
-    f->folded = fold->cell && TT_LINE % fold->cell->size == 0;
+    f->folded = tt_channel_folds(f);
     if (f->folded)
         fold->cell->host(fold->dst + f->moved, sources, 2, n / fold->cell->size);
     else
         memcpy((char *)f->buf + f->moved, bytes, n);
+}
+
+/* Of these, what it has not had by another way. */
+static void keep_more(struct tt_flight *f, const char *bytes, size_t n)
+{
+    const size_t over = f->had > f->moved ? f->had - f->moved : 0, had = over < n ? over : n;
+
+    f->moved += had;
+    if (had < n)
+        tt_channel_keep(f, bytes + had, n - had);
+    f->moved -= had;
 }
 
 /* n bytes more of a message have come for f. What is longer than was expected is not kept. A copy to a GPU is what is
@@ -243,7 +269,7 @@ static struct tt_piece land(struct tt_flight *f, const char *bytes, size_t n)
     char *to = (char *)f->buf + f->moved;
 
     if (kept > 0 && !f->place)
-        keep(f, bytes, kept);
+        keep_more(f, bytes, kept);
     f->moved += n;
     if (kept == 0 || !f->place || f->failed)
         return piece;
@@ -293,11 +319,14 @@ static bool read_offer(struct tt_channel *c, const struct tt_record *r, const ch
 {
     struct tt_flight *f = find_receive(c, r);
     struct tt_stray *s = f ? NULL : add_stray(c, r, r->total, r->length);
+    const char *theirs = r->kind == TT_SHOWS ? (const char *)(uintptr_t)r->at : NULL;
 
     if (f) {
+        f->theirs = theirs;
         tt_offer_meet(c, f, r->number, bytes, r->total);
     } else if (s) {
         s->offer = r->number;
+        s->theirs = theirs;
         memcpy(s->data, bytes, r->length);
     }
     if (f || s)
@@ -334,10 +363,11 @@ static bool read_bytes(struct tt_channel *c, const struct tt_record *r, const ch
 
 static bool read_record(struct tt_channel *c, const struct tt_record *r)
 {
-    const char *bytes = r->is_inline ? r->data : c->in.bytes + r->at;
+    const char *bytes = r->is_inline ? r->data : c->in.bytes + (r->length ? r->at : 0);
 
     switch (r->kind) {
     case TT_OFFERS:
+    case TT_SHOWS:
         return read_offer(c, r, bytes);
     case TT_STOOD:
         tt_offer_confirmed(c, r->number, r->spoilt);
@@ -406,6 +436,7 @@ static bool take_stray(struct tt_channel *c, struct tt_flight *f)
     if (!s)
         return false;
     *at = s->next;
+    f->theirs = s->theirs;
     if (s->offer)
         tt_offer_meet(c, f, s->offer, s->data, s->total);
     else
@@ -448,6 +479,8 @@ void tt_channel_poll(struct tt_channel *c)
     if (c->sends.first)
         send_on(c);
     receive_on(c);
+    if (c->is_lost && !c->broken)
+        tt_channel_break(c);
 }
 
 /* A receive that has not all of its message has none. */

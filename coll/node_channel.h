@@ -7,8 +7,8 @@
  * So a message needs no question and no answer, and nobody's sending waits for anything but the other's polling of this
  * channel, which he does as long as he waits for anything from here.
  *
- * Bytes on a GPU are offered first, for the other to fetch (node_offer.c). If he cannot, they are copied to the ring,
- * or from it, by their place, and records are published, or passed, in order as copies end. */
+ * Long messages, and bytes on a GPU, are offered first, for the other to fetch (node_offer.c). If he cannot, they are
+ * copied to the ring, or from it, by their place, and records are published, or passed, in order as copies end. */
 #ifndef TT_NODE_CHANNEL_H
 #define TT_NODE_CHANNEL_H
 
@@ -29,6 +29,11 @@ struct tt_piece {
     uint64_t mark;
 };
 
+/* With offers of one kind of memory. */
+struct tt_patience {
+    unsigned declined, spared; /* of them, in a row; and sends since then that might have been offers */
+};
+
 struct tt_channel {
     struct tt_ring out, in;
     struct tt_flights sends;    /* that are not over */
@@ -39,20 +44,28 @@ struct tt_channel {
     struct tt_stray *stray;
     struct tt_stray *strays; /* messages that nobody has asked for yet, the first one first */
     bool broken;             /* the other has died */
-    /* for GPUs */
+    /* for GPUs, and what is offered */
     struct tt_piece *leaving, *landing; /* a piece for each record of out, and of in */
     struct tt_flights offered;          /* sends that the other may fetch */
     struct tt_flights fetching;         /* receives that do, until the other has been told, */
     struct tt_flights wanting;          /* or that cannot, until the bytes begin to come; */
-    struct tt_flights confirming;       /* that have, until the other says that it stood there; and sends of which that is
-                                           to be said are among those that fetch */
-    uint32_t offers;                    /* so far */
-    unsigned declined, spared;          /* of them, in a row; and sends since then that might have been offers */
+    struct tt_flights confirming;   /* that have, until the other says that it stood there; and sends of which that is
+                                       to be said are among those that fetch */
+    uint32_t offers;                /* so far */
+    struct tt_patience patience[2]; /* of the host's memory, of a GPU's */
+    /* for long messages of the host */
+    int pid;       /* the other, whose memory may be read; or 0 */
+    bool is_read;  /* the other may read this process's */
+    bool is_lost;  /* he has died, as a read has told */
+    char *scratch; /* where what is read is reduced from */
 };
 
 /* Gives a channel its rings: memory of that size for each. -1: it is too small, or there is no memory. */
 int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size);
 void tt_channel_close(struct tt_channel *c);
+
+/* Between two that are to read each other's memory, as far as they may. If there is no memory for that they do not. */
+void tt_channel_see(struct tt_channel *c, int pid, bool is_read);
 
 /* A flight begins, whose context is set; it must stay where it is until it is over. */
 void tt_channel_post(struct tt_channel *c, struct tt_flight *f);

@@ -7,26 +7,37 @@
  * not know what memory the other has, and nothing has to be agreed on beforehand: what is the same for both is that
  * there is a message, of this length.
  *
+ * A long message of the host is offered as an address, if the other may read this process's memory (node_probe.c). He
+ * reads it part by part, reducing it where that is what it is for, and says so; nothing has to be confirmed. What turns
+ * out not to be readable (memory of a device that is mapped here, or the kernel has none) is wanted.
+ *
  * An offer that is declined costs an answer and its way back, so a sender that has been declined several times in a row
  * sends the bytes at once, and only now and then asks again.
  *
  * An offer is data ready to be read: who posts a send has seen to it that whatever fills it is over. */
 #include "coll/node_offer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coll/node_gpu.h"
+#include "coll/node_read.h"
 
-enum { PATIENCE = 8, AGAIN = 64 };
+enum { PATIENCE = 8, AGAIN = 64, READ_AT_ONCE = 1 << 20 /* then other things move on */ };
 
 static const struct tt_piece no_piece = {.flight = NULL};
 
 /* ---- who sends ---- */
 
-static bool is_futile(struct tt_channel *c)
+static struct tt_patience *patience_with(struct tt_channel *c, const struct tt_flight *f)
 {
-    return c->declined >= PATIENCE && ++c->spared % AGAIN != 0;
+    return &c->patience[f->place != NULL];
+}
+
+static bool is_futile(struct tt_patience *p)
+{
+    return p->declined >= PATIENCE && ++p->spared % AGAIN != 0;
 }
 
 enum tt_offer tt_offer_make(struct tt_channel *c, struct tt_flight *f)
@@ -35,21 +46,24 @@ enum tt_offer tt_offer_make(struct tt_channel *c, struct tt_flight *f)
     struct tt_record *r;
     char *bytes;
 
-    if (is_futile(c) || !tt_gpu_name(f, &name))
+    if (is_futile(patience_with(c, f)) || (f->place && !tt_gpu_name(f, &name)))
         return TT_OFFER_NONE;
-    r = tt_ring_claim(&c->out, sizeof name, &bytes);
+    r = tt_ring_claim(&c->out, f->place ? sizeof name : 0, &bytes);
     if (!r)
         return TT_OFFER_LATER;
     c->offers += c->offers == UINT32_MAX ? 2 : 1; /* never 0 */
     f->number = c->offers;
-    r->length = sizeof name;
+    r->length = f->place ? sizeof name : 0;
     r->context = f->context;
     r->tag = f->tag;
-    r->kind = TT_OFFERS;
+    r->kind = f->place ? TT_OFFERS : TT_SHOWS;
     r->is_inline = r->spoilt = false;
     r->total = f->bytes;
     r->number = f->number;
-    memcpy(bytes, &name, sizeof name);
+    if (f->place)
+        memcpy(bytes, &name, sizeof name);
+    else
+        r->at = (uint64_t)(uintptr_t)f->buf;
     tt_channel_send_off(c, no_piece);
     return TT_OFFER_MADE;
 }
@@ -77,9 +91,11 @@ void tt_offer_answered(struct tt_channel *c, uint32_t number, bool wanted)
     if (!f)
         return;
     c->expected--;
-    c->declined = wanted ? c->declined + 1 : 0;
+    patience_with(c, f)->declined = wanted ? patience_with(c, f)->declined + 1 : 0;
     f->is_wanted = wanted;
-    tt_flights_append(wanted ? &c->sends : &c->fetching, f);
+    f->over = !wanted && !f->place;
+    if (!f->over)
+        tt_flights_append(wanted ? &c->sends : &c->fetching, f);
 }
 
 /* ---- who receives ---- */
@@ -129,11 +145,12 @@ static void fetch(struct tt_flight *f, const void *from)
 void tt_offer_meet(struct tt_channel *c, struct tt_flight *f, uint32_t number, const void *name, size_t total)
 {
     const bool fits = f->buf && total <= f->bytes;
-    const void *from = fits ? open_name(f, name) : NULL;
+    const void *from = fits && !f->theirs ? open_name(f, name) : NULL;
 
     f->number = number;
     f->arrived = total;
-    f->is_fetched = !fits;
+    f->is_copying = fits && f->theirs && !f->place && c->pid;
+    f->is_fetched = !fits || f->is_copying;
     if (from && f->lends) {
         f->at = from;
         f->over = true;
@@ -186,6 +203,45 @@ static bool write_answer(struct tt_channel *c, const struct tt_flight *f)
     return true;
 }
 
+/* What cannot be read comes through the ring, with what was read before it, which is not kept twice. */
+static void stop_reading(struct tt_channel *c, struct tt_flight *f, int error)
+{
+    c->is_lost |= error == ESRCH;
+    f->is_copying = c->is_lost;
+    f->is_fetched = false;
+    f->had = f->moved;
+    f->moved = 0;
+}
+
+static int read_part(struct tt_channel *c, struct tt_flight *f, size_t n)
+{
+    const bool folds = tt_channel_folds(f);
+    const size_t part = folds && n > TT_READ_SCRATCH ? TT_READ_SCRATCH : n;
+    const int error =
+        tt_memory_read(c->pid, folds ? c->scratch : (char *)f->buf + f->moved, f->theirs + f->moved, part);
+
+    if (error)
+        return error;
+    if (folds)
+        tt_channel_keep(f, c->scratch, part);
+    f->moved += part;
+    return 0;
+}
+
+static bool read_on(struct tt_channel *c, struct tt_flight *f)
+{
+    const size_t left = f->arrived - f->moved, end = f->moved + (left < READ_AT_ONCE ? left : READ_AT_ONCE);
+    int error = 0;
+
+    while (f->moved < end && !error)
+        error = read_part(c, f, end - f->moved);
+    if (error)
+        stop_reading(c, f, error);
+    else
+        f->is_copying = f->moved < f->arrived;
+    return !f->is_copying;
+}
+
 /* Has the copy ended, if there is one? */
 static bool is_copied(struct tt_flight *f)
 {
@@ -199,18 +255,36 @@ static bool is_copied(struct tt_flight *f)
     return true;
 }
 
+static bool is_fetched(struct tt_channel *c, struct tt_flight *f)
+{
+    return f->theirs && f->is_copying && !f->place ? read_on(c, f) : is_copied(f);
+}
+
+/* The other has been told. */
+static void answered(struct tt_channel *c, struct tt_flight *f)
+{
+    if (!f->is_fetched) {
+        tt_flights_append(&c->wanting, f);
+    } else if (!f->theirs) {
+        tt_flights_append(&c->confirming, f);
+    } else {
+        f->moved = f->arrived;
+        tt_channel_end_receive(c, f);
+    }
+}
+
 /* False: it is to be asked again. */
 static bool fetch_one(struct tt_channel *c, struct tt_flight **at)
 {
     struct tt_flight *f = *at;
 
-    if (!is_copied(f) || (f->number && !write_answer(c, f)))
+    if (!is_fetched(c, f) || (f->number && !write_answer(c, f)))
         return false;
     tt_flights_take(&c->fetching, at);
     if (!f->incoming)
         f->over = true;
     else if (f->number)
-        tt_flights_append(f->is_fetched ? &c->confirming : &c->wanting, f);
+        answered(c, f);
     else
         tt_channel_end_receive(c, f);
     return true;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages whose bytes are on a GPU, which the other may fetch from there: for node_channel.c alone. */
+/* Messages whose bytes the other may fetch from where they are: for node_channel.c alone. */
 #ifndef TT_NODE_OFFER_H
 #define TT_NODE_OFFER_H
 
 #include "coll/node_channel.h"
+
+/* Messages of the host from here on are offered: what is shorter costs less through the ring than the answer does. And
+ * of what is to be reduced, so much is read at a time: it stays in the cache. */
+enum { TT_READ_LEAST = 16 << 10, TT_READ_SCRATCH = 64 << 10 };
 
 enum tt_offer { TT_OFFER_NONE, TT_OFFER_LATER, TT_OFFER_MADE }; /* NONE: it cannot be; LATER: no room */
 
@@ -14,7 +18,7 @@ void tt_offer_answered(struct tt_channel *c, uint32_t number, bool wanted);
 
 /* ---- for who receives ---- */
 
-/* What f waits for, so many bytes, is offered under that number and this name. */
+/* What f waits for, so many bytes, is offered under that number and this name, or as f's theirs. */
 void tt_offer_meet(struct tt_channel *c, struct tt_flight *f, uint32_t number, const void *name, size_t total);
 
 /* That which declined the offer, and does not wait for its bytes any more. */
@@ -35,5 +39,9 @@ void tt_offer_break(struct tt_channel *c);
 void tt_channel_send_off(struct tt_channel *c, struct tt_piece piece);
 void tt_channel_end_receive(struct tt_channel *c, struct tt_flight *f);
 void tt_channel_abandon(struct tt_flight *f);
+
+/* Is what f receives, on the host, reduced on its way? And the next n bytes of it are these. */
+bool tt_channel_folds(const struct tt_flight *f);
+void tt_channel_keep(struct tt_flight *f, const char *bytes, size_t n);
 
 #endif

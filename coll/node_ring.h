@@ -24,9 +24,10 @@ enum { TT_LINE = 64, TT_INLINE = 40 };
 enum tt_record_kind {
     TT_BEGINS,    /* a message, `total` bytes long, of which `length` are here */
     TT_CONTINUES, /* the message that was begun last */
-    TT_OFFERS,    /* a message of `total` bytes, for the other to fetch: these are the name of their place (dev.h) */
+    TT_OFFERS,    /* a message of `total` bytes, for the other to fetch: these are the name of their place (dev.h), */
+    TT_SHOWS,     /* or it is `at` that address in this process */
     TT_HAS,       /* the other has fetched what was offered under `number`, */
-    TT_STOOD,     /* which still stood there then, unless this is spoilt; */
+    TT_STOOD,     /* which, on a GPU, still stood there then, unless this is spoilt; */
     TT_WANTS,     /* or cannot, and wants the bytes; */
     TT_BRINGS     /* which begin here, as a message whose context is that number */
 };
@@ -42,7 +43,7 @@ struct tt_record {
         char data[TT_INLINE]; /* is_inline: the whole message */
         struct {
             uint64_t total;
-            uint64_t at; /* where its bytes are in the ring of bytes */
+            uint64_t at; /* where its bytes are in the ring of bytes; or see TT_SHOWS */
             uint32_t number;
         };
     };

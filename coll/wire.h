@@ -61,7 +61,9 @@ struct tt_flight {
     uint64_t context;
     size_t moved;    /* bytes, so far */
     unsigned undone; /* copies between a GPU and records of a ring */
-    bool is_copying; /* to a GPU from elsewhere, until: */
+    const char *theirs; /* what is offered, in the other's own memory on the host; else NULL */
+    size_t had;         /* bytes that were read there before it turned out that the rest cannot be */
+    bool is_copying;    /* to a GPU from elsewhere, until mark; or from theirs */
     uint64_t mark;
     struct tt_name *name; /* of what is fetched from the other's memory */
     uint32_t number;      /* of the offer */

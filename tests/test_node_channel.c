@@ -7,9 +7,14 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "coll/config.h"
 #include "coll/node_channel.h"
+#include "coll/node_offer.h"
+#include "cuda/cells.h"
 
 void tt_log(enum tt_log_level level, const char *format, ...)
 {
@@ -148,12 +153,26 @@ static void finish(struct play *p)
     }
 }
 
+/* What either may do with the other's memory: nothing; all; and what only one of them, or only the sender, believes. */
+enum sight { BLIND, BOTH, ONE, BELIEVED, SIGHTS };
+
+static void see(enum sight sight)
+{
+    const int pid = (int)getpid();
+
+    if (sight == BLIND)
+        return;
+    tt_channel_see(&sides[A], sight == BOTH ? pid : 0, sight != BLIND);
+    tt_channel_see(&sides[B], sight == BELIEVED ? 0 : pid, sight == BOTH);
+}
+
 /* An order is a number, a choice in each digit. */
-static void play(const struct script *script, unsigned order, int length)
+static void play(const struct script *script, enum sight sight, unsigned order, int length)
 {
     struct play p = {.script = script};
 
     open_sides();
+    see(sight);
     for (int i = 0; i < length; i++, order /= 2 * SIDES)
         if (!step(&p, (int)(order % (2 * SIDES))))
             break;
@@ -168,7 +187,7 @@ START_TEST(any_order_of_posts_and_polls_will_do)
     enum { LENGTH = 6 };
 
     for (unsigned order = 0; order < 1u << (2 * LENGTH); order++)
-        play(&scripts[_i], order, LENGTH);
+        play(&scripts[_i / SIGHTS], _i % SIGHTS, order, LENGTH);
 }
 END_TEST
 
@@ -197,6 +216,152 @@ START_TEST(what_a_dead_one_sent_is_there_and_the_rest_is_over)
     tt_channel_post(&sides[B], &late.f);
     ck_assert(late.f.over && late.f.arrived == 0);
     close_sides();
+}
+END_TEST
+
+/* ---- long messages are read from where they are ---- */
+
+static void poll_both(int times)
+{
+    for (int i = 0; i < times; i++)
+        tt_channel_poll(&sides[i % SIDES]);
+}
+
+/* Of so many bytes, where so many are due. How many pass through the rings is what it returns. */
+static uint64_t pass(size_t sent, size_t due, enum sight sight)
+{
+    struct end out, in;
+    uint64_t through;
+
+    open_sides();
+    see(sight);
+    make(&out, 1, false, sent, sent);
+    make(&in, 1, true, due, due);
+    tt_channel_post(&sides[A], &out.f);
+    poll_both(2);
+    tt_channel_post(&sides[B], &in.f);
+    poll_both(2000);
+    ck_assert(out.f.over && in.f.over && in.f.arrived == sent);
+    ck_assert(due < sent || is_right(&in, 1, sent));
+    ck_assert(sides[A].expected == 0 && sides[B].expected == 0);
+    through = sides[A].out.used;
+    close_sides();
+    free(out.bytes);
+    free(in.bytes);
+    return through;
+}
+
+START_TEST(no_byte_of_a_long_message_passes_through_the_ring)
+{
+    const size_t lengths[] = {TT_READ_LEAST, 100001, 5 << 20};
+
+    for (int i = 0; i < 3; i++) {
+        ck_assert_uint_eq(pass(lengths[i], lengths[i], BOTH), 0);
+        ck_assert_uint_eq(pass(lengths[i], lengths[i] + 100, BOTH), 0);
+        ck_assert_uint_eq(pass(lengths[i], lengths[i] - 100, BOTH), 0); /* nor anywhere: there is no room for it */
+        ck_assert_uint_ge(pass(lengths[i], lengths[i], BLIND), lengths[i]);
+        ck_assert_uint_ge(pass(lengths[i], lengths[i], BELIEVED), lengths[i]);
+    }
+    ck_assert_uint_ge(pass(TT_READ_LEAST - 1, TT_READ_LEAST - 1, BOTH), TT_READ_LEAST - 1);
+}
+END_TEST
+
+/* It is reduced as it is read, not once more, in either order, with other things moving on in between. */
+START_TEST(what_is_read_is_reduced_on_its_way)
+{
+    enum { N = (3 << 20) / 8 + 5 };
+    const struct tt_cell *cell = tt_cell_find(TT_TYPE_f64, TT_OP_sum);
+    double *theirs = malloc(N * sizeof *theirs), *mine = malloc(N * sizeof *mine), *sum = malloc(N * sizeof *sum);
+    struct tt_flight out, in;
+    int polls = 0;
+
+    open_sides();
+    see(BOTH);
+    for (int i = 0; i < N; i++) {
+        theirs[i] = i;
+        mine[i] = 3 * i + 1;
+    }
+    out = (struct tt_flight){.buf = theirs, .bytes = N * sizeof *theirs, .context = 7};
+    in = (struct tt_flight){.buf = sum, .bytes = N * sizeof *sum, .incoming = true, .context = 7};
+    in.fold = (struct tt_fold){.cell = cell, .dst = (char *)mine, .other = (const char *)mine, .left = _i};
+    tt_channel_post(&sides[B], &in);
+    tt_channel_post(&sides[A], &out);
+    while (!in.over && polls++ < 100)
+        tt_channel_poll(&sides[B]);
+    tt_channel_poll(&sides[A]);
+    ck_assert(in.over && in.folded && out.over && in.arrived == out.bytes);
+    ck_assert_int_ge(polls, 4); /* a MiB each */
+    for (int i = 0; i < N; i++)
+        ck_assert(mine[i] == 4.0 * i + 1);
+    close_sides();
+    free(theirs);
+    free(mine);
+    free(sum);
+}
+END_TEST
+
+/* The rest comes through the ring, and what was read before is not reduced twice. */
+START_TEST(what_cannot_be_read_is_had_by_the_other_way)
+{
+    enum { N = (1 << 20) / 8, HALF = 1 << 19 };
+    double *hole = mmap(NULL, 2 * HALF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    double *sums = calloc(N, sizeof *sums);
+    struct tt_flight out = {.buf = hole, .bytes = 2 * HALF, .context = 7}, in = out;
+
+    ck_assert(hole != MAP_FAILED && sums);
+    in.buf = sums;
+    in.incoming = true;
+    if (_i)
+        in.fold =
+            (struct tt_fold){.cell = tt_cell_find(TT_TYPE_f64, TT_OP_sum), .dst = (char *)sums, .other = (char *)sums};
+    for (int i = 0; i < N; i++) {
+        hole[i] = i;
+        sums[i] = _i;
+    }
+    open_sides();
+    see(BOTH);
+    ck_assert_int_eq(mprotect(hole + N / 2, HALF, PROT_NONE), 0);
+    tt_channel_post(&sides[A], &out);
+    tt_channel_post(&sides[B], &in);
+    for (int i = 0; i < 10; i++)
+        tt_channel_poll(&sides[B]);
+    ck_assert_int_eq(mprotect(hole, 2 * HALF, PROT_READ), 0); /* for the sender */
+    ck_assert(!in.over && (in.had > 0) == (_i != 0));
+    poll_both(2000);
+    ck_assert(out.over && in.over && in.arrived == out.bytes && in.folded == (_i != 0));
+    for (int i = 0; i < N; i++)
+        ck_assert(sums[i] == i + _i);
+    ck_assert(sides[A].expected == 0 && sides[B].expected == 0);
+    close_sides();
+    free(sums);
+    munmap(hole, 2 * HALF);
+}
+END_TEST
+
+START_TEST(one_that_has_died_is_found_dead_by_who_reads)
+{
+    struct end out, in, next;
+    const pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(0);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    open_sides();
+    see(BOTH);
+    sides[B].pid = (int)pid;
+    make(&out, 1, false, 1 << 20, 1 << 20);
+    make(&in, 1, true, 1 << 20, 1 << 20);
+    make(&next, 2, true, 8, 8);
+    tt_channel_post(&sides[A], &out.f);
+    tt_channel_post(&sides[B], &in.f);
+    tt_channel_post(&sides[B], &next.f);
+    for (int i = 0; i < 3; i++)
+        tt_channel_poll(&sides[B]);
+    ck_assert(sides[B].broken && in.f.over && in.f.arrived == 0 && next.f.over && next.f.arrived == 0);
+    close_sides();
+    free(out.bytes);
+    free(in.bytes);
+    free(next.bytes);
 }
 END_TEST
 
@@ -249,6 +414,7 @@ START_TEST(two_threads_get_what_the_other_sent)
     pthread_t other;
 
     open_sides();
+    see(_i);
     ck_assert_int_eq(pthread_create(&other, NULL, chat, &sides[B]), 0);
     chat(&sides[A]);
     pthread_join(other, NULL);
@@ -264,9 +430,13 @@ int main(void)
     int failed;
 
     tcase_set_timeout(all, 300);
-    tcase_add_loop_test(all, any_order_of_posts_and_polls_will_do, 0, (int)(sizeof scripts / sizeof *scripts));
+    tcase_add_loop_test(all, any_order_of_posts_and_polls_will_do, 0, SIGHTS * (int)(sizeof scripts / sizeof *scripts));
     tcase_add_test(all, what_a_dead_one_sent_is_there_and_the_rest_is_over);
-    tcase_add_test(all, two_threads_get_what_the_other_sent);
+    tcase_add_test(all, no_byte_of_a_long_message_passes_through_the_ring);
+    tcase_add_loop_test(all, what_is_read_is_reduced_on_its_way, 0, 2);
+    tcase_add_loop_test(all, what_cannot_be_read_is_had_by_the_other_way, 0, 2);
+    tcase_add_test(all, one_that_has_died_is_found_dead_by_who_reads);
+    tcase_add_loop_test(all, two_threads_get_what_the_other_sent, BLIND, SIGHTS);
     suite_add_tcase(s, all);
     srunner_run_all(r, CK_NORMAL);
     failed = srunner_ntests_failed(r);

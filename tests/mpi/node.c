@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+<<<<<<< HEAD
+/* The memory that ranks of a node share: node GROUPS WAY | kill | leave | leave-long. GROUPS of ranks share it, told
+ * apart by their number modulo that; 0: nobody does. WAY is how it was made, as /proc/self/maps names it. Sums come out
+ * right in any case, at sizes that go in one line, in one record, and in many; and nothing stays in /dev/shm, which
+ * run.sh sees to. kill: one rank is killed in the middle, or leaves (long: among long messages); a rank that outlives
+ * it gets an error and says so. Not linked with the harness: what ends here is looked at from outside. */
+=======
 /* The memory that ranks of a node share: node GROUPS WAY | kill | leave. GROUPS of ranks share it, told apart by their
  * number modulo that; 0: nobody does. WAY is how it was made, as /proc/self/maps names it. Sums come out right in any
  * case, at sizes that go in one line, in one record, and in many; and nothing stays in /dev/shm, which run.sh sees to.
  * kill: one rank is killed in the middle, or leaves; a rank that outlives it gets an error and says so. Not linked with
  * the harness: what ends here is looked at from outside. */
+>>>>>>> main
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -85,9 +93,10 @@ static int look(int groups, const char *way)
 }
 
 /* Each in its own loop, so that some are in a call when it happens. */
-static int lose_one(int killed)
+static int lose_one(int killed, int n)
 {
-    double x = 1, sum;
+    enum { LONG = 1 << 17 };
+    static double x[LONG], sum[LONG];
     int error = MPI_SUCCESS;
 
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -96,7 +105,7 @@ static int lose_one(int killed)
             kill(getpid(), SIGKILL);
         if (i == 500 && rank == size - 1)
             _exit(0);
-        error = MPI_Allreduce(&x, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        error = MPI_Allreduce(x, sum, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     }
     printf("rank %d %s\n", rank, error == MPI_SUCCESS ? "knows nothing" : "got an error in time");
     fflush(stdout);
@@ -109,5 +118,6 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    return argc < 3 ? lose_one(strcmp(argv[1], "kill") == 0) : look(atoi(argv[1]), argv[2]);
+    return argc < 3 ? lose_one(strcmp(argv[1], "kill") == 0, strstr(argv[1], "long") ? 1 << 17 : 1)
+                    : look(atoi(argv[1]), argv[2]);
 }

@@ -4,6 +4,8 @@
  *   proc    other processes' files cannot be opened
  *   shm     neither can /dev/shm
  *   small   and there is room for 20 KiB only in that
+ *   read    other processes' memory cannot be read
+ *   odd     more than a few bytes of it cannot, in every other call
  *   other   what ranks of odd number open at first is another process's of that number, in a container of its own
  * A rank's number is what its launcher says. The MPI, which shares memory too, has it as it is. */
 #include <dlfcn.h>
@@ -13,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* For a call that returns to that address. */
@@ -92,4 +95,18 @@ int posix_fallocate(int fd, off_t from, off_t size)
 
     *(void **)&real = dlsym(RTLD_NEXT, "posix_fallocate");
     return is_set("small", __builtin_return_address(0)) && size > 20 << 10 ? ENOSPC : real(fd, from, size);
+}
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nto, const struct iovec *from,
+                         unsigned long nfrom, unsigned long flags)
+{
+    static unsigned calls;
+    ssize_t (*real)(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long, unsigned long);
+
+    *(void **)&real = dlsym(RTLD_NEXT, "process_vm_readv");
+    if (is_set("read", __builtin_return_address(0)))
+        return refuse(EPERM);
+    if (is_set("odd", __builtin_return_address(0)) && to->iov_len > 64 && calls++ % 2 == 0)
+        return refuse(EFAULT);
+    return real(pid, to, nto, from, nfrom, flags);
 }

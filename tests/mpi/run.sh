@@ -338,6 +338,11 @@ run_node()
     shares memfd,shm 2 0 none
     shares memfd,small 4 0 none
     shares other 4 2 memfd:tutti
+    shares odd 3 1 memfd:tutti
+    shares read 3 1 memfd:tutti
+    if [ "$(grep -c "may read each other's memory" "$output")" -ne 1 ]; then
+        fail "memory that may not be read: expected to be told once"
+    fi
     export TUTTI_NODE=off
     passes 2 "" node 0 none
     passes 2 "" errors
@@ -353,11 +358,13 @@ run_node()
     # where the launcher lets the others be, they find out themselves
     if [ -z "$oversubscribe" ]; then
         oversubscribe=-disable-auto-cleanup
-        launch 3 "" node leave
-        oversubscribe=
-        for rank in 0 1; do
-            says "rank $rank got an error in time"
+        for how in leave leave-long; do
+            launch 3 "" node $how
+            for rank in 0 1; do
+                says "rank $rank got an error in time"
+            done
         done
+        oversubscribe=
     fi
     for left in /dev/shm/tutti-*; do
         [ ! -e "$left" ] || fail "$left was left behind"
