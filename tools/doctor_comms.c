@@ -37,6 +37,10 @@ static bool join(struct doctor_job *job, int world, const struct tt_record_comm 
 {
     struct doctor_comm *c = find(job, e->id);
 
+    if (e->id == job->id && e->rank != world) {
+        doctor_remark(job, "rank %d says that it is rank %d of MPI_COMM_WORLD", world, e->rank);
+        return true;
+    }
     if (!c)
         c = add(job, e->id, e->size);
     if (!c)

@@ -42,9 +42,9 @@ static int no_copy(struct tt_place *place, int queue, void *dst, const void *src
 }
 
 static int no_reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
-                     int k, size_t n)
+                     int k, unsigned order, size_t n)
 {
-    (void)place, (void)cell, (void)dst, (void)src;
+    (void)place, (void)cell, (void)dst, (void)src, (void)order;
     return work(queue, launch + (double)n * 4 * (k - 1) * paying->gamma);
 }
 
