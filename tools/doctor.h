@@ -9,6 +9,9 @@
 
 #include "tools/record_read.h"
 
+/* From a communicator's first call: a number beyond it is spoilt. */
+enum { DOCTOR_FARTHEST = 1 << 22 };
+
 /* What is known of a process beyond its file. */
 enum doctor_life {
     DOCTOR_UNKNOWN, /* it ran on another host */

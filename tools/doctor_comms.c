@@ -82,13 +82,11 @@ static void name_them(struct doctor_job *job)
 
 /* ---- lines by their numbers ---- */
 
-enum { FARTHEST = 1 << 22 }; /* from the first: beyond is a number that is spoilt */
-
 static bool put_line(struct doctor_member *m, const struct tt_record_line *l)
 {
     const uint64_t at = m->n ? l->number - m->first : 0;
 
-    if (at >= FARTHEST)
+    if (at >= DOCTOR_FARTHEST)
         return true;
     if (at >= m->room) {
         const size_t room = (size_t)(at + 1) * 2;

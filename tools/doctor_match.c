@@ -192,6 +192,8 @@ static void match(struct doctor_job *job, const struct doctor_comm *c)
             from = c->members[m].first < from ? c->members[m].first : from;
             to = c->members[m].first + c->members[m].n > to ? c->members[m].first + c->members[m].n : to;
         }
+    if (to > from && to - from > DOCTOR_FARTHEST) /* some file is spoilt */
+        to = from + DOCTOR_FARTHEST;
     for (uint64_t number = from; number < to; number++) {
         split(&s, c, number);
         if (s.n < 2)
