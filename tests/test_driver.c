@@ -8,56 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/cuda_abi.h"
 #include "cuda/dev.h"
 #include "cuda/inside.h"
 #include "cuda/marks.h"
 #include "cuda/movers.h"
 #include "cuda/nccl.h"
 #include "cuda/stream.h"
-#include "tests/simcuda/simcuda.h"
+#include "tests/simcuda/loaded.h"
 
 enum { QUEUE = TT_WITHIN, N = 1000 };
 
-/* The program's own view of the driver. */
-static struct {
-#define TT_DRIVER(name, symbol, need, params) CUresult(*name) params;
-#include "cuda/driver.def"
-#define TT_DRIVER(name, symbol, need, params) CUresult(*name) params;
-#include "tests/simcuda/driver_more.def"
-    void (*counters)(struct simcuda_counters *counters);
-    int (*inject)(const char *spec);
-    void *(*alias)(const void *device_ptr);
-} cu;
-
-static void load_driver(void)
-{
-    void *handle = dlopen("libcuda.so.1", RTLD_NOW);
-
-    ck_assert_msg(handle != NULL, "%s", dlerror());
-#define TT_DRIVER(name, symbol, need, params) *(void **)&cu.name = dlsym(handle, #symbol);
-#include "cuda/driver.def"
-#define TT_DRIVER(name, symbol, need, params) *(void **)&cu.name = dlsym(handle, #symbol);
-#include "tests/simcuda/driver_more.def"
-    *(void **)&cu.counters = dlsym(handle, "simcuda_counters");
-    *(void **)&cu.inject = dlsym(handle, "simcuda_inject");
-    *(void **)&cu.alias = dlsym(handle, "simcuda_alias");
-    ck_assert_msg(cu.counters && cu.inject && cu.alias, "libcuda.so.1 is not the simulated device");
-}
-
-#define OK(call) ck_assert_int_eq(call, CUDA_SUCCESS)
 #define TT_OK(call) ck_assert_msg((call) == 0, "%s", tt_fault())
-
-static CUcontext begin(void)
-{
-    CUcontext context;
-
-    load_driver();
-    OK(cu.cuInit(0));
-    OK(cu.cuDevicePrimaryCtxRetain(&context, 0));
-    OK(cu.cuCtxSetCurrent(context));
-    return context;
-}
 
 static void *device_memory(size_t bytes)
 {
@@ -89,18 +50,10 @@ static struct tt_place *enter_place(void)
 {
     struct tt_place *place;
 
-    begin();
+    use_device();
     place = place_at(device_memory(16));
     TT_OK(place->dev->enter(place));
     return place;
-}
-
-static struct simcuda_counters count(void)
-{
-    struct simcuda_counters c;
-
-    cu.counters(&c);
-    return c;
 }
 
 static int wait_for(struct tt_place *place, int queue)
@@ -133,14 +86,14 @@ START_TEST(a_driver_loaded_late_is_noticed)
     load_driver();
     ck_assert(tt_driver_present());
     ck_assert_int_eq(where(&x).kind, TT_MEM_HOST); /* loaded but not initialised */
-    begin();
+    use_device();
     ck_assert_int_eq(where(device_memory(64)).kind, TT_MEM_DEVICE);
 }
 END_TEST
 
 START_TEST(each_kind_of_memory_is_told)
 {
-    CUcontext context = begin();
+    CUcontext context = use_device();
     void *device = device_memory(100), *pinned;
     CUdeviceptr managed;
     int x = 0;
@@ -162,7 +115,7 @@ START_TEST(a_pointer_query_is_one_driver_call)
     struct simcuda_counters before, after;
     int x = 0;
 
-    begin();
+    use_device();
     where(&x);
     before = count();
     where(&x);
@@ -198,7 +151,7 @@ START_TEST(a_place_is_a_context)
     void *a, *b, *elsewhere, *pinned;
     int x = 0;
 
-    begin();
+    use_device();
     a = device_memory(16), b = device_memory(16);
     OK(cu.cuMemHostAlloc(&pinned, 100, 0));
     OK(cu.cuCtxCreate(&second, 0, 0));
@@ -236,7 +189,7 @@ START_TEST(the_callers_context_is_left_as_it_was)
     struct tt_place *place;
     unsigned long long contexts;
 
-    begin();
+    use_device();
     a = device_memory(64), b = device_memory(64);
     place = place_at(a);
     OK(cu.cuCtxCreate(&second, 0, 0));
@@ -273,7 +226,7 @@ END_TEST
 /* Memory of a stream-ordered pool may belong to no context: then it is served by the caller's. */
 START_TEST(memory_without_a_context_is_at_home_on_its_device)
 {
-    CUcontext context = begin();
+    CUcontext context = use_device();
     const struct tt_mem pooled = {TT_MEM_DEVICE, 0, NULL, 0}, other = {TT_MEM_DEVICE, 1, NULL, 0};
     const struct tt_mem its = {TT_MEM_DEVICE, 0, context, 0};
 
@@ -289,7 +242,7 @@ START_TEST(a_context_that_is_gone_is_no_error_at_close)
     CUcontext doomed;
     struct tt_place *place;
 
-    begin();
+    use_device();
     OK(cu.cuCtxCreate(&doomed, 0, 0));
     place = place_at(device_memory(16));
     TT_OK(place->dev->enter(place));
@@ -313,7 +266,7 @@ START_TEST(a_reset_context_is_another_place)
     old->dev->give(old, scratch);
     old->dev->leave(old);
     OK(cu.cuDevicePrimaryCtxReset(0));
-    begin();
+    use_device();
     new = place_at(device_memory(16));
     ck_assert_ptr_ne(old, new);
     TT_OK(new->dev->enter(new));
@@ -329,7 +282,7 @@ END_TEST
 START_TEST(nccl_works_in_primary_contexts_alone)
 {
     const struct tt_nccl simulated = {.simulated = true}, real = {.simulated = false};
-    CUcontext own, primary = begin();
+    CUcontext own, primary = use_device();
     struct tt_place *place = tt_place_here(), *other;
 
     ck_assert(tt_place_suits(place, &simulated));

@@ -4,56 +4,22 @@
  * as something else must never be read as what it was, whoever remembers what; and a failure is told once and costs no
  * driver call after. */
 #include <check.h>
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cuda/cuda_abi.h"
 #include "cuda/dev.h"
 #include "cuda/ipc.h"
-#include "tests/simcuda/simcuda.h"
+#include "tests/simcuda/loaded.h"
 
 enum { N = 1000, QUEUE = TT_WITHIN };
 
-static struct {
-#define TT_DRIVER(name, symbol, need, params) CUresult(*name) params;
-#include "cuda/driver.def"
-#define TT_DRIVER(name, symbol, need, params) CUresult(*name) params;
-#include "tests/simcuda/driver_more.def"
-    void (*counters)(struct simcuda_counters *counters);
-    int (*inject)(const char *spec);
-    int *(*alias)(const void *device_ptr);
-} cu;
-
-#define OK(call) ck_assert_int_eq(call, CUDA_SUCCESS)
 #define TT_OK(call) ck_assert_msg((call) == 0, "%s", tt_fault())
 
-static void begin(void)
+static int *alias(const void *p)
 {
-    void *handle = dlopen("libcuda.so.1", RTLD_NOW);
-    CUcontext context;
-
-    ck_assert_msg(handle != NULL, "%s", dlerror());
-#define TT_DRIVER(name, symbol, need, params) *(void **)&cu.name = dlsym(handle, #symbol);
-#include "cuda/driver.def"
-#define TT_DRIVER(name, symbol, need, params) *(void **)&cu.name = dlsym(handle, #symbol);
-#include "tests/simcuda/driver_more.def"
-    *(void **)&cu.counters = dlsym(handle, "simcuda_counters");
-    *(void **)&cu.inject = dlsym(handle, "simcuda_inject");
-    *(void **)&cu.alias = dlsym(handle, "simcuda_alias");
-    OK(cu.cuInit(0));
-    OK(cu.cuDevicePrimaryCtxRetain(&context, 0));
-    OK(cu.cuCtxSetCurrent(context));
-}
-
-static struct simcuda_counters count(void)
-{
-    struct simcuda_counters c;
-
-    cu.counters(&c);
-    return c;
+    return cu.alias(p);
 }
 
 /* N ints, all of that value. */
@@ -65,7 +31,7 @@ static int *ints(int value)
     OK(cu.cuMemAlloc(&at, N * sizeof(int)));
     p = (int *)(uintptr_t)at;
     for (int i = 0; i < N; i++)
-        cu.alias(p)[i] = value;
+        alias(p)[i] = value;
     return p;
 }
 
@@ -152,7 +118,7 @@ static pid_t start(void (*guest)(struct tt_place *place))
     if (child == 0) {
         close(to_owner[0]);
         close(to_guest[1]);
-        begin();
+        use_device();
         guest(enter_here());
         tt_places_close();
         ck_assert_uint_eq(count().opens, count().closes);
@@ -160,7 +126,7 @@ static pid_t start(void (*guest)(struct tt_place *place))
     }
     close(to_owner[1]);
     close(to_guest[0]);
-    begin();
+    use_device();
     return child;
 }
 
@@ -183,7 +149,7 @@ static int read_by_copy(struct tt_place *place, const struct tt_name *name)
     TT_OK(place->dev->copy(place, QUEUE, mine, at, sizeof *mine));
     settle(place);
     place->dev->release(place, name);
-    return *cu.alias(mine);
+    return *alias(mine);
 }
 
 /* ---- the tests ---- */
@@ -211,7 +177,7 @@ START_TEST(an_allocation_is_named_once_and_opened_once)
     int *p = ints(7);
     struct tt_name name;
 
-    cu.alias(p)[500] = 9;
+    alias(p)[500] = 9;
     name = name_of(place, p);
     tell_name(&name);
     const struct simcuda_counters before = count();
@@ -238,7 +204,7 @@ static void guest_reduces(struct tt_place *place)
     const struct simcuda_counters before = count();
     TT_OK(place->dev->reduce(place, QUEUE, cell, sum, source, 3, TT_ACCUMULATE, N));
     settle(place);
-    ck_assert_int_eq(cu.alias(sum)[N - 1], 42);
+    ck_assert_int_eq(alias(sum)[N - 1], 42);
     ck_assert_uint_eq(count().launches - before.launches, 1);
     ck_assert_uint_eq(count().peer_bytes, N * sizeof(int));
     place->dev->release(place, &name);
@@ -418,7 +384,7 @@ START_TEST(what_has_no_name)
     struct tt_name name;
     int here = 0;
 
-    begin();
+    use_device();
     place = enter_here();
     OK(cu.cuMemAllocAsync(&pooled, 64, NULL));
     OK(cu.cuMemAllocManaged(&managed, 64, CU_MEM_ATTACH_GLOBAL));

@@ -3,31 +3,16 @@
  * have, and whoever comes first, the bytes arrive; between GPUs none of them passes through the host; and what fails
  * spoils its own message and no other. */
 #include <check.h>
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coll/config.h"
 #include "coll/node_channel.h"
-#include "cuda/cuda_abi.h"
 #include "cuda/dev.h"
-#include "tests/simcuda/simcuda.h"
+#include "tests/simcuda/loaded.h"
 
 enum { PIPE = 256 << 10, MOST = 3 << 20, QUEUE = 0 };
-
-static struct {
-#define TT_DRIVER(name, symbol, need, params) CUresult(*name) params;
-#include "cuda/driver.def"
-#define TT_DRIVER(name, symbol, need, params) CUresult(*name) params;
-#include "tests/simcuda/driver_more.def"
-    void (*counters)(struct simcuda_counters *counters);
-    void (*reset)(void);
-    int (*inject)(const char *spec);
-    char *(*alias)(const void *device_ptr);
-} cu;
-
-#define OK(call) ck_assert_int_eq(call, CUDA_SUCCESS)
 
 void tt_log(enum tt_log_level level, const char *format, ...)
 {
@@ -42,22 +27,9 @@ static struct tt_channel ends[2]; /* 0 sends, 1 receives */
 
 static void begin(size_t pipe)
 {
-    void *handle = dlopen("libcuda.so.1", RTLD_NOW);
-    CUcontext context;
     char *there, *back;
 
-    ck_assert_msg(handle != NULL, "%s", dlerror());
-#define TT_DRIVER(name, symbol, need, params) *(void **)&cu.name = dlsym(handle, #symbol);
-#include "cuda/driver.def"
-#define TT_DRIVER(name, symbol, need, params) *(void **)&cu.name = dlsym(handle, #symbol);
-#include "tests/simcuda/driver_more.def"
-    *(void **)&cu.counters = dlsym(handle, "simcuda_counters");
-    *(void **)&cu.reset = dlsym(handle, "simcuda_reset");
-    *(void **)&cu.inject = dlsym(handle, "simcuda_inject");
-    *(void **)&cu.alias = dlsym(handle, "simcuda_alias");
-    OK(cu.cuInit(0));
-    OK(cu.cuDevicePrimaryCtxRetain(&context, 0));
-    OK(cu.cuCtxSetCurrent(context));
+    use_device();
     gpu = tt_place_here();
     ck_assert_ptr_nonnull(gpu);
     ck_assert_int_eq(posix_memalign((void **)&there, 4096, pipe) | posix_memalign((void **)&back, 4096, pipe), 0);
@@ -65,14 +37,6 @@ static void begin(size_t pipe)
     memset(back, 0, pipe);
     ck_assert_int_eq(tt_channel_open(&ends[0], there, back, pipe), 0);
     ck_assert_int_eq(tt_channel_open(&ends[1], back, there, pipe), 0);
-}
-
-static struct simcuda_counters count(void)
-{
-    struct simcuda_counters c;
-
-    cu.counters(&c);
-    return c;
 }
 
 enum kind { HOST, DEVICE, POOL, MANAGED, NKINDS };

@@ -16,7 +16,6 @@
 
 #include "cuda/cells.h"
 #include "cuda/cuda_abi.h"
-#include "cuda/cells.h"
 #include "cuda/kernels.h"
 #include "tests/simcuda/simcuda.h"
 
