@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "coll/agree.h"
 #include "coll/aware.h"
 #include "coll/check.h"
 #include "coll/config.h"
@@ -419,13 +420,11 @@ static void say_difference(MPI_Comm comm, int i, uint64_t ours)
     const char *name = tt_config_shared_name(i);
     char value[512];
     uint64_t theirs = ours;
-    int rank, size, odd, first;
+    int rank, first;
 
     PMPI_Comm_rank(comm, &rank);
-    PMPI_Comm_size(comm, &size);
     PMPI_Bcast(&theirs, 1, MPI_UINT64_T, 0, comm);
-    odd = ours == theirs ? size : rank;
-    PMPI_Allreduce(&odd, &first, 1, MPI_INT, MPI_MIN, comm);
+    first = tt_first_rank(comm, ours != theirs);
     if (rank == 0 || rank == first)
         tt_log(TT_ERROR, "%s must be equal on all ranks: rank %d has %s. Set it for all (mpiexec -genv, or -x)", name,
                rank, tt_config_shared_value(i, value, sizeof value));

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/agree.h"
 #include "coll/comm.h"
 #include "coll/config.h"
 #include "coll/error.h"
@@ -58,9 +59,8 @@ static int refuse(const char *why)
  * rank says it, before anybody may abort the job. */
 static int settings_are_sound(int rank, int size)
 {
-    int mine = config_error ? rank : size, first;
+    const int first = tt_first_rank(MPI_COMM_WORLD, config_error);
 
-    PMPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (first == rank && rank != 0)
         tt_log(TT_ERROR, "rank %d: %s", rank, config_why);
     if (first != size && first != 0)

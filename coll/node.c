@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "coll/agree.h"
 #include "coll/config.h"
 #include "coll/node_channel.h"
 #include "coll/node_read.h"
@@ -59,21 +60,12 @@ static void learn_names(MPI_Comm members)
     PMPI_Allgather(&pid, sizeof pid, MPI_BYTE, node.pids, sizeof pid, MPI_BYTE, members);
 }
 
-/* Of all members, or of none. */
-static bool all_can(MPI_Comm members, bool mine)
-{
-    int can = mine, all = 0;
-
-    PMPI_Allreduce(&can, &all, 1, MPI_INT, MPI_MIN, members);
-    return all;
-}
-
 /* Collective. Where that is not allowed, long messages go through shared memory as short ones do. */
 static void see_each_other(MPI_Comm members)
 {
     pid_t *pids = calloc((size_t)node.n, sizeof *pids);
     bool *is_read = calloc((size_t)node.n, sizeof *is_read);
-    const bool can = all_can(members, pids && is_read);
+    const bool can = tt_all_have(members, pids && is_read);
     const bool all_may = can && tt_memory_probe(members, pids, is_read);
 
     for (int i = 0; can && i < node.n; i++)
@@ -105,7 +97,7 @@ static void join(MPI_Comm members)
 {
     PMPI_Comm_size(members, &node.n);
     PMPI_Comm_rank(members, &node.mine);
-    if (!all_can(members, make_lists()) || !all_can(members, open_channels())) {
+    if (!tt_all_have(members, make_lists()) || !tt_all_have(members, open_channels())) {
         close_lists();
         tt_segment_close(&node.segment);
         tt_log(TT_INFO, "no memory for what the ranks of a node share: they pass messages by MPI");
@@ -118,12 +110,10 @@ static void join(MPI_Comm members)
 /* Said by one rank: the lowest of those that it concerns. */
 static void tell(const char *why)
 {
-    int rank, size, mine, first;
+    const int first = tt_first_rank(MPI_COMM_WORLD, why[0]);
+    int rank;
 
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &size);
-    mine = why[0] ? rank : size;
-    PMPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (first == rank)
         tt_log(TT_INFO, "rank %d: %s: such ranks pass messages by MPI", rank, why);
 }

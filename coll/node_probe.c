@@ -11,6 +11,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "coll/agree.h"
+
 /* What a rank shows. */
 struct sight {
     uint64_t at, mark;
@@ -33,12 +35,11 @@ static void look(const struct sight *all, int n, int mine, pid_t *pids)
 /* Collective. Does everybody see everybody? */
 static bool all_see(MPI_Comm comm, int n, int mine, const pid_t *pids)
 {
-    int sees = 1, all = 0;
+    bool sees = true;
 
     for (int i = 0; i < n; i++)
         sees &= i == mine || pids[i];
-    PMPI_Allreduce(&sees, &all, 1, MPI_INT, MPI_MIN, comm);
-    return all;
+    return tt_all_have(comm, sees);
 }
 
 static bool look_with_leave(MPI_Comm comm, const struct sight *all, int n, int mine, pid_t *pids)
@@ -77,15 +78,13 @@ static bool look_around(MPI_Comm comm, struct sight *all, int n, pid_t *pids, bo
 bool tt_memory_probe(MPI_Comm comm, pid_t *pids, bool *is_read)
 {
     struct sight *all;
-    int n, can, all_can = 0;
     bool all_may = false, *reads;
+    int n;
 
     PMPI_Comm_size(comm, &n);
     all = calloc((size_t)n, sizeof *all);
     reads = calloc((size_t)n, sizeof *reads);
-    can = all && reads;
-    PMPI_Allreduce(&can, &all_can, 1, MPI_INT, MPI_MIN, comm);
-    if (all_can) {
+    if (tt_all_have(comm, all && reads)) {
         all_may = look_around(comm, all, n, pids, reads);
         PMPI_Alltoall(reads, sizeof *reads, MPI_BYTE, is_read, sizeof *is_read, MPI_BYTE, comm);
     }

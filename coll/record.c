@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "coll/agree.h"
 #include "coll/clock.h"
 #include "coll/config.h"
 #include "coll/record_file.h"
@@ -58,9 +59,14 @@ static struct {
 } names[NAME_SLOTS];
 static uint16_t nnames = 1; /* 0 is none */
 
+static unsigned slot_of(const char *text)
+{
+    return (unsigned)((uint64_t)(uintptr_t)text * UINT64_C(0x9E3779B97F4A7C15) >> 54);
+}
+
 static uint16_t name_add(const char *text, uint16_t kin)
 {
-    unsigned s = (unsigned)((uint64_t)(uintptr_t)text * UINT64_C(0x9E3779B97F4A7C15) >> 54);
+    unsigned s = slot_of(text);
     uint16_t index = 0;
 
     pthread_mutex_lock(&making);
@@ -81,8 +87,7 @@ static uint16_t name_add(const char *text, uint16_t kin)
 
 static uint16_t name_of(const char *text)
 {
-    for (unsigned s = (unsigned)((uint64_t)(uintptr_t)text * UINT64_C(0x9E3779B97F4A7C15) >> 54); names[s].text;
-         s = (s + 1) % NAME_SLOTS)
+    for (unsigned s = slot_of(text); names[s].text; s = (s + 1) % NAME_SLOTS)
         if (names[s].text == text)
             return names[s].index;
     return name_add(text, 0);
@@ -445,15 +450,13 @@ static void gone(void)
 /* The first rank that could not make its file says so, for all of them. */
 static void tell_failures(const char *why)
 {
-    int mine[2] = {0, why != NULL}, all[2] = {0, 0}, rank, size, first;
+    const int first = tt_first_rank(MPI_COMM_WORLD, why);
+    int mine = why != NULL, all = 0, rank;
 
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &size);
-    mine[0] = why ? rank : size;
-    PMPI_Allreduce(&mine[0], &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    PMPI_Allreduce(&mine[1], &all[1], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (first == rank && why)
-        tt_log(TT_WARN, "rank %d is not recorded, nor are %d others: %s", rank, all[1] - 1, why);
+    PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (first == rank)
+        tt_log(TT_WARN, "rank %d is not recorded, nor are %d others: %s", rank, all - 1, why);
 }
 
 static void open_file(void)

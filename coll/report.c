@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "coll/agree.h"
 #include "coll/clock.h"
 #include "coll/config.h"
 #include "coll/pause.h"

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/agree.h"
 #include "coll/beside.h"
 #include "coll/config.h"
 #include "cuda/dev.h"
@@ -159,14 +160,6 @@ static struct tt_found find(void)
                              .cores = machine.cores,
                              .nics = machine.nics,
                              .linked = tt_gpu_linked(&gpu)};
-}
-
-/* Nobody goes on without the others: a choice made from a topology that one rank has not is a hang. */
-bool tt_all_have(MPI_Comm comm, const void *something)
-{
-    int mine = something != NULL, all = 0;
-
-    return PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
 }
 
 static struct tt_topo *gather(MPI_Comm comm, int size)

@@ -15,9 +15,6 @@ void tt_topology_close(void);
 /* Ranks of MPI_COMM_WORLD on this node; do they outnumber the cores that they may run on? After tt_topology_open. */
 bool tt_node_is_crowded(void);
 
-/* Has every rank of comm what this one is asked about: something that is not NULL? Collective. */
-bool tt_all_have(MPI_Comm comm, const void *something);
-
 /* The topology of the ranks of comm, all of them of this MPI_COMM_WORLD. Collective over comm: blocks. NULL if this rank,
  * but perhaps not another, is out of memory. */
 struct tt_topo *tt_topology_of(MPI_Comm comm);
