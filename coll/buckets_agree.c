@@ -7,18 +7,16 @@
 #include <string.h>
 
 #include "coll/buckets.h"
+#include "coll/hash.h"
 #include "coll/request.h"
 #include "coll/types.h"
 
 /* ---- calls ---- */
 
+/* So that it can be negated. */
 static int64_t mix(int64_t hash, const void *what, size_t bytes)
 {
-    uint64_t h = (uint64_t)hash;
-
-    for (size_t i = 0; i < bytes; i++)
-        h = (h ^ ((const unsigned char *)what)[i]) * UINT64_C(0x100000001b3);
-    return (int64_t)(h >> 1); /* so that it can be negated */
+    return (int64_t)(tt_hash((uint64_t)hash, what, bytes) >> 1);
 }
 
 static int most(const struct tutti_buckets *b, const int64_t *mine, int64_t *all, int n)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/hash.h"
 #include "coll/plan.h"
 #include "coll/sizes.h"
 
@@ -67,26 +68,16 @@ static int64_t word_find(const char *words, const char *value)
     }
 }
 
-/* FNV-1a: no secret to keep, only settings to compare. */
-static const uint64_t hash_of_nothing = UINT64_C(14695981039346656037);
-
-static uint64_t hash_more(uint64_t h, const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        h = (h ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
-    return h;
-}
-
 /* Two ranks may name different files, as long as the same is in them. */
 static int hash_file(const char *name, const char *file, int64_t *out, char *why, size_t size)
 {
     FILE *in = fopen(file, "r");
-    uint64_t h = hash_of_nothing;
+    uint64_t h = TT_HASH_OF_NOTHING;
     char part[4096];
     size_t n;
 
     while (in && (n = fread(part, 1, sizeof part, in)) > 0)
-        h = hash_more(h, part, n);
+        h = tt_hash(h, part, n);
     if (!in || ferror(in)) {
         snprintf(why, size, "%s=%s cannot be read: %s", name, file, strerror(errno));
         if (in)

@@ -11,6 +11,7 @@
 #include "coll/comm.h"
 #include "coll/config.h"
 #include "coll/error.h"
+#include "coll/hash.h"
 #include "coll/init.h"
 #include "coll/plan.h"
 #include "coll/request.h"
@@ -155,11 +156,7 @@ static int allreduce(MPI_Comm comm, const void *ours, void *all, int n, MPI_Data
 
 static uint64_t sum_of(const char *text)
 {
-    uint64_t h = UINT64_C(14695981039346656037);
-
-    for (; text && *text; text++)
-        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return text ? h | 1 : 0;
+    return text ? tt_hash(TT_HASH_OF_NOTHING, text, strlen(text)) | 1 : 0;
 }
 
 struct agreement {

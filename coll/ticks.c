@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "coll/hash.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 
@@ -56,27 +58,20 @@ int64_t tt_ticks_ns(uint64_t ticks, const struct tt_moment *early, const struct 
     return late->ns + (int64_t)((double)(int64_t)(ticks - late->ticks) * rate);
 }
 
-static uint64_t mix(uint64_t h, const void *data, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ ((const unsigned char *)data)[i]) * UINT64_C(1099511628211);
-    return h;
-}
-
 uint64_t tt_boot_hash(void)
 {
     FILE *in = fopen("/proc/sys/kernel/random/boot_id", "r");
-    uint64_t h = UINT64_C(14695981039346656037);
+    uint64_t h = TT_HASH_OF_NOTHING;
     struct stat space;
     char id[64];
     size_t n;
 
     if (in) {
         n = fread(id, 1, sizeof id, in);
-        h = mix(h, id, n);
+        h = tt_hash(h, id, n);
         fclose(in);
     }
     if (stat("/proc/self/ns/time", &space) == 0)
-        h = mix(h, &space.st_ino, sizeof space.st_ino);
+        h = tt_hash(h, &space.st_ino, sizeof space.st_ino);
     return h;
 }
