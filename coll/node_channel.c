@@ -490,12 +490,6 @@ void tt_channel_abandon(struct tt_flight *f)
     f->over = true;
 }
 
-static void abandon_all(struct tt_flights *l)
-{
-    while (l->first)
-        tt_channel_abandon(tt_flights_take(l, &l->first));
-}
-
 static void abandon_pieces(struct tt_ring *r, struct tt_piece *pieces)
 {
     for (uint32_t i = r->next; i != r->ahead; i++) {
@@ -515,8 +509,8 @@ void tt_channel_break(struct tt_channel *c)
     while ((r = tt_ring_look(&c->in)) && read_record(c, r))
         ; /* what it sent before is there */
     tt_offer_break(c);
-    abandon_all(&c->sends);
-    abandon_all(&c->receives);
+    tt_offer_abandon_all(&c->sends);
+    tt_offer_abandon_all(&c->receives);
     abandon_pieces(&c->out, c->leaving);
     abandon_pieces(&c->in, c->landing);
     if (c->inbound)

@@ -310,7 +310,7 @@ void tt_offer_fetch_on(struct tt_channel *c)
 
 /* ---- the other has died ---- */
 
-static void abandon_all(struct tt_flights *l)
+void tt_offer_abandon_all(struct tt_flights *l)
 {
     while (l->first) {
         struct tt_flight *f = tt_flights_take(l, &l->first);
@@ -322,8 +322,8 @@ static void abandon_all(struct tt_flights *l)
 
 void tt_offer_break(struct tt_channel *c)
 {
-    abandon_all(&c->offered);
-    abandon_all(&c->fetching);
-    abandon_all(&c->wanting);
-    abandon_all(&c->confirming);
+    tt_offer_abandon_all(&c->offered);
+    tt_offer_abandon_all(&c->fetching);
+    tt_offer_abandon_all(&c->wanting);
+    tt_offer_abandon_all(&c->confirming);
 }

@@ -31,6 +31,9 @@ void tt_offer_confirmed(struct tt_channel *c, uint32_t number, bool spoilt);
 void tt_offer_await_copy(struct tt_channel *c, struct tt_flight *f, uint64_t mark);
 
 void tt_offer_fetch_on(struct tt_channel *c);
+
+/* The other has died: none of these will come, nor go; and no offer that is under way will be taken. */
+void tt_offer_abandon_all(struct tt_flights *l);
 void tt_offer_break(struct tt_channel *c);
 
 /* ---- of node_channel.c ---- */
