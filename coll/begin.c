@@ -274,24 +274,13 @@ static int settle(const struct tt_side *side)
     return error;
 }
 
-/* The first time that memory of a GPU is met, this starts what works there. */
-static int look_at_sides(struct tt_job *job)
-{
-    const uint64_t begun = tt_listening && tt_driver_present() ? tt_setup_begin() : 0;
-    const int error = tt_job_look(job);
-
-    if (begun)
-        tt_setup_end(begun);
-    return error;
-}
-
 /* Looks where the buffers are. *home: where a plan would work, and *staged: what it would route through pinned memory.
  * NULL, or the reason why this rank can only go through the motions. */
 static const char *look(struct tt_job *job, struct tt_place **home, unsigned *staged)
 {
     *staged = 0;
     *home = tt_host_place();
-    if (look_at_sides(job))
+    if (tt_job_look(job))
         return tt_fault();
     *home = tt_job_home(job);
     if (!tt_job_touches_device(job))
