@@ -131,6 +131,9 @@ const char *doctor_bytes(int64_t bytes);
  */
 const char *doctor_where(struct doctor_job *job, const struct doctor_rank *rank, bool timed);
 
+/* Since when it is there. */
+int64_t doctor_since(const struct doctor_rank *rank);
+
 /* Of what a line says, what all ranks must say alike and two do not: "count"; NULL: nothing. */
 const char *doctor_differ(const struct record *ra, const struct tt_record_line *a, const struct record *rb,
                           const struct tt_record_line *b);
