@@ -10,7 +10,6 @@
 
 #include "coll/aware.h"
 #include "coll/bars.h"
-#include "coll/check.h"
 #include "coll/config.h"
 #include "coll/error.h"
 #include "coll/explain.h"
@@ -322,14 +321,6 @@ static bool is_the_mpis(const struct tt_job *job, enum tt_flavour flavour)
     return (flavour == TT_NONBLOCKING && !tt_report_runs) || is_at_once(job, flavour);
 }
 
-/* What is checked starts when the ranks have met; a blocking call is checked before it is begun. */
-static enum tt_start when_to_start(const struct tt_job *job, enum tt_flavour flavour)
-{
-    if (flavour != TT_BLOCKING && tt_checks(job->comm))
-        return TT_HELD;
-    return is_at_once(job, flavour) ? TT_AT_ONCE : TT_NOW;
-}
-
 static enum tt_begun begin_native(struct tt_memo *memo, enum tt_flavour flavour, const char *fault, struct tt_job *keep,
                                   struct tt_task *task, int *error)
 {
@@ -340,7 +331,7 @@ static enum tt_begun begin_native(struct tt_memo *memo, enum tt_flavour flavour,
     if (!tt_job_touches_device(&memo->job) && is_the_mpis(&memo->job, flavour))
         return TT_PASS;
     job = place_job(memo, keep);
-    if (tt_task_native(task, job, when_to_start(job, flavour)) == 0)
+    if (tt_task_native(task, job, is_at_once(job, flavour)) == 0)
         return TT_BEGUN;
     *error = tt_task_end(task);
     return TT_REFUSED;
@@ -370,7 +361,7 @@ static enum tt_begun begin_sound(struct tt_memo *memo, enum tt_flavour flavour, 
     if (is_nccl(entry))
         tt_task_nccl(task, place_job(memo, keep), fault);
     else
-        tt_task_plan(task, place_job(memo, keep), home, entry->plan, when_to_start(&memo->job, flavour), fault);
+        tt_task_plan(task, place_job(memo, keep), home, entry->plan, fault);
     return TT_BEGUN;
 }
 

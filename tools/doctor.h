@@ -49,7 +49,7 @@ struct doctor_comm {
 /* Ranks of MPI_COMM_WORLD: a byte for each. */
 struct doctor_set {
     int size;
-    unsigned char *has;
+    signed char *has;
 };
 
 enum doctor_kind {

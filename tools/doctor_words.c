@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/ranks.h"
 #include "tools/doctor.h"
 
 enum { BUFFERS = 64, LENGTH = 512 };
@@ -49,27 +50,9 @@ int doctor_set_count(const struct doctor_set *s)
 const char *doctor_ranks(const struct doctor_set *s)
 {
     const int n = doctor_set_count(s);
-    char *text = buffer();
-    size_t used;
 
-    if (n == s->size && n > 2)
-        return say("all %d ranks", n);
-    used = (size_t)snprintf(text, LENGTH, n == 1 ? "rank " : "ranks ");
-    for (int i = 0; i < s->size && used < LENGTH - 40; i++) {
-        int last = i;
-
-        if (!s->has || !s->has[i])
-            continue;
-        while (last + 1 < s->size && s->has[last + 1])
-            last++;
-        used += (size_t)snprintf(text + used, LENGTH - used, last > i ? "%d-%d," : "%d,", i, last);
-        i = last;
-    }
-    if (n)
-        text[used - 1] = '\0';
-    if (used >= LENGTH - 40)
-        snprintf(text + used - 1, LENGTH - used, ",... (%d)", n);
-    return text;
+    return n == s->size && n > 2 ? say("all %d ranks", n)
+                                 : tt_ranks_print(buffer(), LENGTH, s->has, s->has ? s->size : 0, 1);
 }
 
 /* ---- figures ---- */

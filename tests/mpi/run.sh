@@ -115,7 +115,7 @@ run_check()
     export TUTTI_CHECK=1 TUTTI_CHECK_TIMEOUT=1
     passes 4 "" check timeout
     unset TUTTI_CHECK_TIMEOUT
-    passes 4 "" check
+    passes 4 send_shim.so check
     unset TUTTI_CHECK
 }
 # reported CONDITION: of the last report; g("compute_s") is the first number of that name in it
