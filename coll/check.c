@@ -429,7 +429,7 @@ static bool is_one_rank(const char *ranks)
 static void tell_missing(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
-    const char *or_away = check->form == TT_FORM_BLOCKING ? "" : ", or not called MPI since";
+    const char *or_away = check->form == TT_CALL_BLOCKING ? "" : ", or not called MPI since";
     char missing[128], here[128], why[340] = "the last of its ranks came too late";
 
     if (!all_are_here(check)) {
@@ -654,7 +654,7 @@ static void name_comm(struct tt_check *check, MPI_Comm comm)
         snprintf(check->on, sizeof check->on, "a communicator of %d ranks", check->comm->size);
 }
 
-static void make_record(struct tt_check *check, enum tt_form form, int class, const char *what)
+static void make_record(struct tt_check *check, enum tt_call_form form, int class, const char *what)
 {
     struct tt_record *mine = &check->meeting->mine;
 
@@ -667,7 +667,7 @@ static void make_record(struct tt_check *check, enum tt_form form, int class, co
     }
 }
 
-void tt_check_open(struct tt_check *check, const struct tt_call *c, struct tt_comm *comm, enum tt_form form)
+void tt_check_open(struct tt_check *check, const struct tt_call *c, struct tt_comm *comm, enum tt_call_form form)
 {
     const char *what = "";
     int class;
@@ -739,7 +739,7 @@ static bool is_over(void *check)
     return tt_check_poll(check);
 }
 
-int tt_check_call(const struct tt_call *c, struct tt_comm *comm, enum tt_form form)
+int tt_check_call(const struct tt_call *c, struct tt_comm *comm, enum tt_call_form form)
 {
     struct tt_check check;
 

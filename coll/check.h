@@ -11,7 +11,7 @@ struct tt_checks; /* of a communicator: coll/check.c */
 struct tt_check {
     struct tt_comm *comm;
     struct tt_job job; /* what it means; stays until the end, as do the call and what it points to */
-    enum tt_form form;
+    enum tt_call_form form;
     uint64_t number;   /* of those on comm: they are over in this order, on all ranks */
     int state;
     int64_t since;  /* nanoseconds: waiting, since it has heard of rank 0; */
@@ -29,7 +29,7 @@ bool tt_checks(const struct tt_comm *comm);
 
 /* Begins: notes what this rank calls, or why that makes no sense. Checks must be opened in the order in which the calls
  * are made. Blocking, nonblocking and persistent calls are all checked by this, and differ only in who polls. */
-void tt_check_open(struct tt_check *check, const struct tt_call *c, struct tt_comm *comm, enum tt_form form);
+void tt_check_open(struct tt_check *check, const struct tt_call *c, struct tt_comm *comm, enum tt_call_form form);
 
 /* True when all ranks have met and agree, or check->failed says that they do not, or that some have not come. Never
  * blocks. If they agree, the call is to begin, and then the check to be closed, before any other of the communicator's is
@@ -39,7 +39,7 @@ void tt_check_close(struct tt_check *check);
 
 /* All of the above, of a call that may wait for the others: MPI_SUCCESS, or an error code that the error handler has
  * seen. */
-int tt_check_call(const struct tt_call *c, struct tt_comm *comm, enum tt_form form);
+int tt_check_call(const struct tt_call *c, struct tt_comm *comm, enum tt_call_form form);
 
 /* Raises why through comm's error handler: the same text on every rank. Returns the error code. */
 int tt_check_raise(const struct tt_check *check, MPI_Comm comm);

@@ -59,15 +59,15 @@ static void print_block(char *text, size_t size, MPI_Count count, MPI_Datatype t
     snprintf(text, size, "%lld x %s", (long long)count, name);
 }
 
-static void print_call(char *text, size_t size, enum tt_coll coll, enum tt_form form)
+static void print_call(char *text, size_t size, enum tt_coll coll, enum tt_call_form form)
 {
     const char *name = tt_rows[coll].name;
 
-    if (form == TT_FORM_NONBLOCKING)
+    if (form == TT_CALL_NONBLOCKING)
         snprintf(text, size, "MPI_I%s", tt_coll_name(coll));
     else
-        snprintf(text, size, "%s%s%s", form == TT_FORM_START ? "the start of " : "", name,
-                 form == TT_FORM_BLOCKING ? "" : "_init");
+        snprintf(text, size, "%s%s%s", form == TT_CALL_START ? "the start of " : "", name,
+                 form == TT_CALL_BLOCKING ? "" : "_init");
 }
 
 /* ---- values ---- */
@@ -193,14 +193,14 @@ static void say_data(struct tt_record *r, const struct tt_job *job)
         say_blocks(r, job);
 }
 
-void tt_fingerprint_call(struct tt_record *r, const struct tt_call *c, enum tt_form form)
+void tt_fingerprint_call(struct tt_record *r, const struct tt_call *c, enum tt_call_form form)
 {
     *r = (struct tt_record){
         .value = {[TT_CHECKED_collective] = 1 + (uint64_t)c->coll, [TT_CHECKED_form] = 1 + (uint64_t)form}};
     print_call(r->call, sizeof r->call, c->coll, form);
 }
 
-void tt_fingerprint(struct tt_record *r, const struct tt_job *job, enum tt_form form)
+void tt_fingerprint(struct tt_record *r, const struct tt_job *job, enum tt_call_form form)
 {
     const struct tt_call *c = job->call;
 

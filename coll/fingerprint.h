@@ -7,11 +7,11 @@
 #include "coll/check_record.h"
 
 /* How a collective is called: forms do not match one another. */
-enum tt_form {
-    TT_FORM_BLOCKING = TT_BLOCKING,
-    TT_FORM_NONBLOCKING = TT_NONBLOCKING,
-    TT_FORM_START = TT_PERSISTENT, /* of one that was made before */
-    TT_FORM_INIT
+enum tt_call_form {
+    TT_CALL_BLOCKING = TT_BLOCKING,
+    TT_CALL_NONBLOCKING = TT_NONBLOCKING,
+    TT_CALL_START = TT_PERSISTENT, /* of one that was made before */
+    TT_CALL_INIT
 };
 
 /* The messages of a v-collective from ranks [from[0], from[1]) to ranks [to[0], to[1]). */
@@ -20,10 +20,10 @@ struct tt_pairs {
 };
 
 /* Fills all of r but its fault. job: what the call means. */
-void tt_fingerprint(struct tt_record *r, const struct tt_job *job, enum tt_form form);
+void tt_fingerprint(struct tt_record *r, const struct tt_job *job, enum tt_call_form form);
 
 /* Of a call whose arguments make no sense: which it is, and nothing else. */
-void tt_fingerprint_call(struct tt_record *r, const struct tt_call *c, enum tt_form form);
+void tt_fingerprint_call(struct tt_record *r, const struct tt_call *c, enum tt_call_form form);
 
 /* This rank's share of record.pairs in some of the messages; and, of one message, what it is in words to the rank that
  * sends it (sends) or that expects it: "" if it is no affair of this rank's. */

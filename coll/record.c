@@ -357,19 +357,31 @@ static struct tt_record_spot *spot(void)
     return &file.spots[tt_thread_number() % TT_RECORD_SPOTS];
 }
 
-static void enter_spot(const struct tt_spot *s)
+static void fill_spot(struct tt_record_spot *at, const struct tt_spot *s)
 {
-    struct tt_record_spot *at = spot();
     const struct tt_comm *c = s->comm == MPI_COMM_NULL ? NULL : tt_comm_known(s->comm);
 
-    if (!file.head)
-        return;
-    copy_text(at->name, sizeof at->name, s->name);
     at->caller = caller_of(s->caller);
     at->peer = s->peer;
     at->tag = s->tag;
     at->comm = c ? c->ordinal : 0;
+    at->line = (uintptr_t)s->awaited.line;
+    at->more = (uint32_t)s->more;
+    copy_text(at->awaits, sizeof at->awaits, s->awaited.kind ? s->awaited.kind : "");
     at->since = s->entered;
+}
+
+/* The name last: where there is none, it is in no such call. */
+static void enter_spot(const struct tt_spot *s)
+{
+    struct tt_record_spot *at = spot();
+
+    if (!file.head)
+        return;
+    fill_spot(at, s);
+    at->asked = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    copy_text(at->name, sizeof at->name, s->name);
 }
 
 static void leave_spot(const struct tt_spot *s)
@@ -381,6 +393,19 @@ static void leave_spot(const struct tt_spot *s)
         return;
     at->name[0] = '\0';
     at->left = tt_ticks();
+}
+
+/* Of tests in a row for the same, the first tells since when. */
+static void ask(const struct tt_spot *s)
+{
+    struct tt_record_spot *at = spot();
+
+    if (!file.head)
+        return;
+    if (!at->asked || at->line != (uintptr_t)s->awaited.line || at->peer != s->peer ||
+        at->caller != (uintptr_t)s->caller)
+        fill_spot(at, s);
+    at->asked = s->entered;
 }
 
 /* ---- the process ---- */
@@ -538,4 +563,5 @@ const struct tt_listener tt_listen_record = {.open = open_record,
                                              .move = move,
                                              .leave = leave,
                                              .enter_spot = enter_spot,
-                                             .leave_spot = leave_spot};
+                                             .leave_spot = leave_spot,
+                                             .ask = ask};

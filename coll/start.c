@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/awaited.h"
 #include "coll/begin.h"
 #include "coll/check.h"
 #include "coll/comm.h"
@@ -279,7 +280,7 @@ static bool poll_checked(struct tt_poll *p)
     return true;
 }
 
-static void go_checked(struct work *w, enum tt_form form)
+static void go_checked(struct work *w, enum tt_call_form form)
 {
     w->task.why[0] = '\0';
     w->task.posted = false;
@@ -316,13 +317,18 @@ static int settle(struct tt_ticket *t, MPI_Status *status, int error)
     return tt_call_fail(&w->call, w->comm, w->task.why);
 }
 
+static const struct tt_event *event_of(const struct tt_ticket *t)
+{
+    return ((const struct work *)t)->watched;
+}
+
 static void drop(struct tt_ticket *t)
 {
     tt_stub_close(&work_of(t)->stub);
     work_free(work_of(t));
 }
 
-static const struct tt_business nonblocking = {.settle = settle, .drop = drop, .comm = handler_of};
+static const struct tt_business nonblocking = {.settle = settle, .drop = drop, .comm = handler_of, .event = event_of};
 
 /* ---- nonblocking ---- */
 
@@ -387,6 +393,8 @@ static int hand_over(const struct tt_call *c, struct tt_event *event, MPI_Reques
 {
     const int error = tt_start_native(c, request);
 
+    if (error == MPI_SUCCESS)
+        tt_awaited_collective(*request, event);
     tt_watch_hand_over(event, error);
     return error;
 }
@@ -434,7 +442,7 @@ static int start_checked(struct work *w, struct tt_event *event, MPI_Request *re
     *request = w->stub.request;
     tt_ticket_open(&w->ticket, *request, &nonblocking, false);
     take_event(w, event);
-    go_checked(w, TT_FORM_NONBLOCKING);
+    go_checked(w, TT_CALL_NONBLOCKING);
     return MPI_SUCCESS;
 }
 
@@ -500,7 +508,7 @@ static int restart(struct tt_ticket *t)
     w->watched = tt_watch_enter(&w->event, &w->call, TT_PERSISTENT);
     if (w->check && !w->comm->freed) {
         PMPI_Start(&request);
-        go_checked(w, TT_FORM_START);
+        go_checked(w, TT_CALL_START);
         tt_inside--;
         return MPI_SUCCESS;
     }
@@ -517,12 +525,12 @@ static int restart(struct tt_ticket *t)
     return begun == TT_BEGUN ? MPI_SUCCESS : tt_refuse(&w->call, w->comm, error, w->task.why);
 }
 
-static const struct tt_business persistent = {.start = restart, .settle = settle, .drop = drop, .comm = handler_of};
+static const struct tt_business persistent = {.start = restart, .settle = settle, .drop = drop, .comm = handler_of, .event = event_of};
 
 /* Making one is a call for which the ranks meet, in the same order as for all others. */
 static int check_init(const struct tt_call *c, struct tt_comm *comm)
 {
-    return tt_checks(comm) ? tt_check_call(c, comm, TT_FORM_INIT) : MPI_SUCCESS;
+    return tt_checks(comm) ? tt_check_call(c, comm, TT_CALL_INIT) : MPI_SUCCESS;
 }
 
 static int run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request)

@@ -111,3 +111,9 @@ void tt_spot_leave(const struct tt_spot *s)
 {
     TELL(leave_spot, s);
 }
+
+void tt_spot_ask(struct tt_spot *s)
+{
+    s->entered = tt_ticks();
+    TELL(ask, s);
+}

@@ -29,6 +29,7 @@ struct doctor_rank {
     const struct tt_record_line *inside; /* the blocking collective that it is in, or the nonblocking one that it waits
                                             for; NULL: none */
     const struct tt_record_spot *spot;   /* the other call of MPI that it is in; NULL: none */
+    bool asks;                           /* it is in none that waits, but tests the spot's request again and again */
 };
 
 /* A communicator, as its ranks see it. */

@@ -211,7 +211,8 @@ const char *doctor_call_on(struct doctor_job *job, const struct doctor_rank *ran
 static const char *peer_words(struct doctor_job *job, const struct doctor_rank *rank, const struct tt_record_spot *s)
 {
     const struct doctor_comm *c = doctor_comm_of(job, rank, s->comm);
-    const char *way = strstr(s->name, "ecv") || strstr(s->name, "robe") ? "from" : "to";
+    const char *call = s->awaits[0] ? s->awaits : s->name;
+    const char *way = strstr(call, "ecv") || strstr(call, "robe") ? "from" : "to";
     const int world = c && s->peer >= 0 && s->peer < c->size ? c->members[s->peer].world : -1;
 
     if (s->peer == -32000)
@@ -254,7 +255,11 @@ static const char *in_spot(struct doctor_job *job, const struct doctor_rank *ran
 {
     const struct tt_record_spot *s = rank->spot;
 
-    return say("in MPI_%s%s%s%s", s->name, peer_words(job, rank, s), at_line(rank, s->caller), lasting);
+    const char *call = rank->asks ? "a loop of MPI_Test" : say("MPI_%s", s->name);
+    const char *what = s->awaits[0] ? say(" for MPI_I%s", s->awaits) : "";
+    const char *others = s->awaits[0] && s->more ? say(" and %u more", s->more) : "";
+
+    return say("in %s%s%s%s%s%s", call, what, peer_words(job, rank, s), others, at_line(rank, s->caller), lasting);
 }
 
 static const char *outside(struct doctor_job *job, const struct doctor_rank *rank, const char *lasting)
