@@ -86,16 +86,25 @@ hangs 4 is-stopped "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w, for $ti
     "$then"
 hangs 4 waits-outside "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w, for $time: it is in MPI_Recv from rank 2 with tag 7 at $place for $time\." \
     "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w: $over in MPI_Recv from rank 2 with tag 7 at $place\."
+hangs 4 waits-for-message "rank 1 keeps ranks 0,2-3 waiting in $reduce 8 on $w, for $time: it is in MPI_Wait for MPI_Irecv from rank 2 with tag 7 at $place for $time\." \
+    "rank 1 keeps ranks 0,2-3 waiting in $reduce 8 on $w: $over in MPI_Wait for MPI_Irecv from rank 2 with tag 7 at $place\."
+hangs 3 tests-in-vain "rank 1 keeps ranks 0,2 waiting in MPI_Ibarrier at $place, call 7 on $w, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
+    "rank 1 keeps ranks 0,2 waiting in MPI_Ibarrier at $place, call 7 on $w: $over outside MPI, since $reduce 6 on $w\."
 hangs 3 never-starts "rank 1 keeps ranks 0,2 waiting in $reduce 1 on $w, for $time: it is outside MPI for $time, and has made no collective call\." \
     "rank 1 keeps ranks 0,2 waiting in $reduce 1 on $w: $over outside MPI, and has made no collective call\."
 hangs 4 other-collective "rank 1 does not match: in call 7 on $w it called MPI_Barrier at $place, where ranks 0,2-3 called MPI_Bcast of 1000 MPI_FLOAT from root 0 at $place: the collective differs\."
 hangs 3 other-order "rank 1 made calls on two communicators in another order than others: it waits in $reduce 2 on columns, while ranks 0,2 wait in $reduce 2 on rows\."
-ends_early="rank 1 keeps ranks\{0,1\} [0-9,-]* waiting in $reduce 7 on $w\(, for $time\)\{0,1\}: it ended without MPI_Finalize, when it was outside MPI\( for $time\)\{0,1\}, since $reduce 6 on $w\."
+# ranks of a node notice that one has died, and their calls fail
+ends_early="rank 1 \(keeps\|has made\) ranks\{0,1\} [0-9,-]* \(waiting\|fail\) in $reduce 7 on $w\(, for $time\)\{0,1\}: it ended without MPI_Finalize, when it was outside MPI\( for $time\)\{0,1\}, since $reduce 6 on $w\."
 hangs 4 ends-early "$ends_early"
 shell=$output.stays # as long as there is something to look at
 printf '#!/bin/sh\n"$@"\nwhile [ -e "$TUTTI_TEST_RECORDS" ]; do sleep 1; done\n' >"$shell" && chmod +x "$shell"
+hangs 4 is-killed "rank 1 has made ranks 0,2-3 fail in $reduce 7 on $w: its process, [0-9]* on [^ ]*, was killed or crashed, when it was outside MPI for $time, since $reduce 6 on $w\." \
+    "rank 1 has made ranks 0,2-3 fail in $reduce 7 on $w: its process, [0-9]* on [^ ]*, was killed or crashed, when it was outside MPI, since $reduce 6 on $w\."
+export TUTTI_NODE=off
 hangs 4 is-killed "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w, for $time: its process, [0-9]* on [^ ]*, was killed or crashed, when it was outside MPI for $time, since $reduce 6 on $w\." \
     "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w: $over outside MPI, since $reduce 6 on $w\."
+unset TUTTI_NODE
 shell=
 differs="rank 1 does not match: in call 7 on $w it called MPI_Allreduce of"
 ends_with 4 other-count "$differs 1001 MPI_FLOAT MPI_SUM at $place, where ranks 0,2-3 called MPI_Allreduce of 1000 MPI_FLOAT MPI_SUM at $place: the count differs\."
