@@ -247,7 +247,7 @@ static void enter(struct tt_event *e)
     l->number = e->number;
     l->entered = e->entered;
     l->begun = l->moved = l->left = l->setup = 0;
-    l->caller = caller_of(e->call->caller);
+    l->caller = caller_of(e->caller);
     l->bytes = -1;
     l->sent = l->received = 0;
     l->collective = of_collective[e->call->coll];

@@ -22,6 +22,7 @@ enum tt_listener_id {
  * beyond `leave`; a user's error handler may also never come back, then `leave` has been told before. */
 struct tt_event {
     const struct tt_call *call;
+    const void *caller; /* in the program */
     enum tt_flavour flavour;
     struct tt_comm *comm;     /* NULL: not known */
     uint64_t number;          /* of the collectives on comm, from 0 up: the same on all ranks that meet in this one */

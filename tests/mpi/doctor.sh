@@ -8,11 +8,11 @@ reduce="MPI_Allreduce at $place, call"
 time='[0-9.]* m\{0,1\}s'
 
 # start RANKS FAULT: by a shell, if that is $shell, which the launcher does not see die
-shell=
+shell= program=doctor
 start()
 {
     TUTTI_TEST_RECORDS=$records timeout -k 5 "$PATIENCE" "$MPIEXEC" $oversubscribe -n "$1" $shell env LD_PRELOAD="$LIBRARY:$PROGRAMS/yield.so" \
-        TUTTI_RECORD="$records" "$PROGRAMS/doctor" "$2" 1 >"$output" 2>&1 &
+        TUTTI_RECORD="$records" "$PROGRAMS/$program" "$2" 1 >"$output" 2>&1 &
     job=$!
 }
 
@@ -94,6 +94,14 @@ hangs 3 never-starts "rank 1 keeps ranks 0,2 waiting in $reduce 1 on $w, for $ti
     "rank 1 keeps ranks 0,2 waiting in $reduce 1 on $w: $over outside MPI, and has made no collective call\."
 hangs 4 other-collective "rank 1 does not match: in call 7 on $w it called MPI_Barrier at $place, where ranks 0,2-3 called MPI_Bcast of 1000 MPI_FLOAT from root 0 at $place: the collective differs\."
 hangs 3 other-order "rank 1 made calls on two communicators in another order than others: it waits in $reduce 2 on columns, while ranks 0,2 wait in $reduce 2 on rows\."
+if [ -x "$PROGRAMS/doctor_fortran" ]; then
+    program=doctor_fortran
+    line=$(sed -n '/the call that hangs/=' "$(dirname "$0")/doctor_fortran.F90")
+    there="MPI_Allreduce at doctor_fortran\(\.F90:$line ([A-Za-z_]*)\|+0x[0-9a-f]*\), call 3 on $w"
+    hangs 3 in-fortran "rank 1 keeps ranks 0,2 waiting in $there, for $time: it is outside MPI for $time, since .*" \
+        "rank 1 keeps ranks 0,2 waiting in $there: $over outside MPI, since .*"
+    program=doctor
+fi
 # ranks of a node notice that one has died, and their calls fail
 ends_early="rank 1 \(keeps\|has made\) ranks\{0,1\} [0-9,-]* \(waiting\|fail\) in $reduce 7 on $w\(, for $time\)\{0,1\}: it ended without MPI_Finalize, when it was outside MPI\( for $time\)\{0,1\}, since $reduce 6 on $w\."
 hangs 4 ends-early "$ends_early"
