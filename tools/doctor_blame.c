@@ -9,6 +9,7 @@
 
 #include "tools/doctor.h"
 
+static const int64_t SILENCE = 90000000000;
 static const int64_t PATIENCE = 500000000; /* ns: what has lasted no longer, in a job that lives, is nothing yet */
 
 /* ---- errors ---- */
@@ -132,10 +133,24 @@ static const struct fate stopped = {
     {"its process", " has been stopped by a signal or a debugger, when it was "},
     {"their processes", " have been stopped by a signal or a debugger, when they were "}};
 
+static const struct fate silent = {
+    "silent",
+    true,
+    {"its process", " has given no sign of life for more than 90 s, when it was "},
+    {"their processes", " have given no sign of life for more than 90 s, when they were "}};
+
+/* On another host, whose file may come late by as long as a network's file system takes. */
+static bool is_silent(const struct doctor_job *job, const struct doctor_rank *rank)
+{
+    return rank->life == DOCTOR_UNKNOWN && job->now - rank->seen > SILENCE;
+}
+
 static const struct fate *fate_of(const struct doctor_job *job, const struct doctor_rank *rank)
 {
     if (!rank->r)
         return &absent;
+    if (is_silent(job, rank))
+        return &silent;
     switch (rank->life) {
     case DOCTOR_IS_GONE:
         return all_are_gone(job) ? &was_behind : &killed;
