@@ -14,6 +14,7 @@ int tt_listening;
 atomic_uint tt_beats;
 atomic_int tt_setups;
 __thread uint64_t tt_setup_spent;
+__thread int tt_setup_depth;
 static const struct tt_listener *listening[TT_NLISTENERS];
 
 /* In MPI_Init and MPI_Finalize, when no other thread calls. */
