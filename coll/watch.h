@@ -66,6 +66,7 @@ struct tt_listener {
     bool (*open)(void);  /* in MPI_Init, on all ranks: does it want to listen? */
     void (*close)(void); /* in MPI_Finalize, on all ranks, while MPI still works */
     void (*end)(void);   /* after it */
+    void (*made)(struct tt_comm *c, MPI_Comm comm);
     void (*enter)(struct tt_event *e);
     void (*begin)(struct tt_event *e);
     void (*move)(struct tt_event *e);
@@ -165,6 +166,9 @@ static inline void tt_watch_hand_over(struct tt_event *e, int error)
         e->handed = true;
     tt_watch_leave(e, error, NULL);
 }
+
+/* A constructor of communicators has returned this one. */
+void tt_watch_made(MPI_Comm comm);
 
 void tt_spot_enter(struct tt_spot *s);
 void tt_spot_leave(const struct tt_spot *s);
