@@ -339,10 +339,13 @@ run_node()
     shares memfd,small 4 0 none
     shares other 4 2 memfd:tutti
     shares odd 3 1 memfd:tutti
+    export TUTTI_NODE=read
+    shares none 3 1 memfd:tutti
     shares read 3 1 memfd:tutti
     if [ "$(grep -c "may read each other's memory" "$output")" -ne 1 ]; then
         fail "memory that may not be read: expected to be told once"
     fi
+    passes 3 "" collectives allreduce alltoall
     export TUTTI_NODE=off
     passes 2 "" node 0 none
     passes 2 "" errors
