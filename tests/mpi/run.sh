@@ -261,6 +261,7 @@ run_enqueue()
     passes 2 "" enqueue refused
     export TUTTI_PROGRESS=thread
     passes 3 "" enqueue
+    passes 2 "" enqueue functions
     unset TUTTI_PROGRESS
 }
 run_buckets()
