@@ -195,7 +195,7 @@ END_TEST
 
 START_TEST(what_a_dead_one_sent_is_there_and_the_rest_is_over)
 {
-    struct end sent, got, due, late, cut, part;
+    struct end sent, got, due, late, cut, part, *const all[] = {&sent, &got, &due, &late, &cut, &part};
 
     open_sides();
     make(&sent, 1, false, 3000, 3000);
@@ -216,6 +216,8 @@ START_TEST(what_a_dead_one_sent_is_there_and_the_rest_is_over)
     tt_channel_post(&sides[B], &late.f);
     ck_assert(late.f.over && late.f.arrived == 0);
     close_sides();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]->bytes);
 }
 END_TEST
 
