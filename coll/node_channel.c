@@ -135,14 +135,12 @@ static struct tt_piece copy_down(struct tt_channel *c, struct tt_flight *f, stru
 
 static struct tt_piece put(struct tt_channel *c, struct tt_flight *f, struct tt_record *r, char *bytes, size_t n)
 {
-    enum tt_stores stores = TT_NSTORES;
-
     if (n > 0 && f->place)
         return copy_down(c, f, r, bytes, n);
-    if (n > 0)
-        stores = tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n);
-    if (!r->is_inline)
-        r->stores = stores;
+    if (bytes == r->data)
+        memcpy(bytes, f->buf, n);
+    else
+        r->stores = n > 0 ? tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n) : TT_NSTORES;
     return (struct tt_piece){.flight = NULL};
 }
 
