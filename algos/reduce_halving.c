@@ -96,7 +96,8 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     const bool moved = s->root < 2 * pairs && s->root % 2 == 0;
     const double n = tt_bytes(s, s->count);
     struct tt_ready t = moved ? fold_cost(net, s, n) : tt_fold_cost(net, TT_HALVES_NEAR, n, n / 2, tt_adds(net, n));
-    const double folded = t.at[net->node[s->root] == net->node[s->root ^ 1] ? TT_PAIR_NEAR : TT_PAIR_FAR];
+    const bool near = !moved || net->node[s->root] == net->node[s->root + 1]; /* its partner comes next */
+    const double folded = t.at[near ? TT_PAIR_NEAR : TT_PAIR_FAR];
     double gather = 0;
 
     tt_halve_cost(&t, s, net, TT_NEAR_FIRST);

@@ -1,44 +1,72 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Tutti beside the MPI it is on, on two ranks of one node, one core each: peers.sh [MPI...], mpich and openmpi unless told.
-# For each it builds Tutti, in peers/MPI below where this is started, unless that is there; measures every collective
-# below with `tutti bench`, in which all paths take turns on the same buffers; and prints the geometric mean, over the
-# sizes, of the ratio of times to the MPI's own: of the fastest of Tutti's algorithms, and of the one that is chosen, and
-# the largest ratio at any size. Then what two bare cores can do (bench/bound.c), which an allreduce is compared with.
-#   SIZES  smallest, largest, factor ["8 64M 4"]
-#   TIME   for each path and size [50ms]
-#   MORE   options to mpiexec, such as Open MPI's "--mca coll_sm_priority 100"
+# Tutti beside the MPI it is on, on two ranks of one node, one core each: usage() below says how it is asked. For each MPI it
+# builds Tutti, in peers/NAME below where this is started, unless that is there; measures every collective below with
+# `tutti bench`, in which all paths take turns on the same buffers; and prints the geometric mean, over the sizes, of the
+# ratio of times to the MPI's own: of the fastest of Tutti's algorithms, and of the one that is chosen, and the largest
+# ratio at any size. Then what two bare cores can do (bench/bound.c), which an allreduce is compared with.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 : "${SIZES:=8 64M 4}" "${TIME:=50ms}" "${MORE:=}"
 COLLECTIVES="allreduce reduce reduce_scatter_block barrier scan alltoall gather scatter bcast allgather"
 
-# build MPI: a tree for it
-build()
+usage()
 {
-    [ -x "peers/$1/tutti" ] && return
-    mkdir -p "peers/$1"
-    (cd "peers/$1" && "$top/configure" -q --without-cuda CC="mpicc.$1" && make -s -j2) >"peers/$1.log" 2>&1 ||
-        { tail "peers/$1.log"; exit 1; }
+    cat <<END
+Usage: peers.sh [MPI...], which is "mpich openmpi" unless told. An MPI is one of
+  NAME       that is installed as mpicc.NAME and mpiexec.NAME, as Debian's are
+  NAME=DIR   that is installed in DIR, mpicc and mpiexec being in DIR/bin; NAME is what it is to be called
+Variables:
+  SIZES  smallest, largest, factor [8 64M 4]
+  TIME   for each path and size [50ms]
+  MORE   options to mpiexec, such as Open MPI's "--mca coll_sm_priority 100"
+Trees and tables are left in peers/; an MPI that is called as another was takes that one's tree.
+END
 }
 
-# start MPI ARGUMENT...: on two ranks, bound
+# find_mpi MPI: $name, $mpicc and $mpiexec are set; what cannot be had is said before anything is measured
+find_mpi()
+{
+    case $1 in
+    *=*)
+        dir=$(cd "${1#*=}" && pwd) || exit 2 # another folder's configure gets the name
+        name=${1%%=*} mpicc=$dir/bin/mpicc mpiexec=$dir/bin/mpiexec
+        ;;
+    *) name=$1 mpicc=mpicc.$1 mpiexec=mpiexec.$1 ;;
+    esac
+    case $name in
+    "" | *[!A-Za-z0-9._-]*)
+        echo "peers.sh: \"$1\" is neither the NAME of an MPI nor NAME=DIR" >&2
+        exit 2
+        ;;
+    esac
+    for command in "$mpicc" "$mpiexec"; do
+        command -v "$command" >/dev/null || { echo "peers.sh: $1: there is no $command" >&2; exit 2; }
+    done
+    bind=-bind-to
+    case $("$mpiexec" --version 2>&1) in *"Open MPI"* | *OpenRTE*) bind=--bind-to ;; esac
+}
+
+# A tree for that MPI.
+build()
+{
+    [ -x "peers/$name/tutti" ] && return
+    mkdir -p "peers/$name"
+    (cd "peers/$name" && "$top/configure" -q --without-cuda CC="$mpicc" MPIEXEC="$mpiexec" && make -s -j2) \
+        >"peers/$name.log" 2>&1 || { tail "peers/$name.log" >&2; exit 1; }
+}
+
+# start ARGUMENT...: on two ranks, bound
 start()
 {
-    mpi=$1
-    shift
-    case $mpi in
-    openmpi*)
-        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpiexec.openmpi --bind-to core $MORE -n 2 "$@"
-        ;;
-    *) mpiexec.mpich -bind-to core $MORE -n 2 "$@" ;;
-    esac
+    # shellcheck disable=SC2086 # words, or none
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$mpiexec" $bind core $MORE -n 2 "$@"
 }
 
 # The side-by-side lines of a table: what ratios of times to native there are.
 ratios()
 {
-    awk -v name="$1" '
+    awk -v mpi="$name" -v name="$1" '
         /medians in us, side by side/ { on = 1; next }
         on && /^ *[0-9-]/ {
             at = $2 ~ /^(B|KiB|MiB|GiB)$/ ? 3 : 2
@@ -48,36 +76,43 @@ ratios()
                 if (chosen / native > worst) { worst = chosen / native; where = $1 " " $2 }
             }
         }
-        END { if (n) printf "%-22s %6d %10.2f %10.2f %10.2f  %s\n", name, n, exp(b / n), exp(c / n), worst, where }'
+        END { if (n) printf "%-22s %6d %10.2f %10.2f %10.2f  %s\n", name, n, exp(b / n), exp(c / n), worst, where
+              else print name ": nothing was measured: see peers/" mpi "-" name ".log" }'
 }
 
 compare()
 {
-    # shellcheck disable=SC2086
-    set -- "$1" $SIZES
-    echo "# $1, 2 ranks, one core each, host memory; ratio of median times to the MPI's own; $(date -u +%Y-%m-%d)"
+    # shellcheck disable=SC2086 # three words
+    set -- $SIZES
+    echo "# $name, 2 ranks, one core each, host memory; ratio of median times to the MPI's own; $(date -u +%Y-%m-%d)"
     printf '%-22s %6s %10s %10s %10s  %s\n' collective sizes 'best own' chosen worst at
     for collective in $COLLECTIVES; do
-        start "$1" "peers/$1/tutti" bench "$collective" -m host -b "$2" -e "$3" -f "$4" --time "$TIME" 2>/dev/null |
-            tee "peers/$1-$collective.txt" | ratios "$collective"
+        start "peers/$name/tutti" bench "$collective" -m host -b "$1" -e "$2" -f "$3" --time "$TIME" \
+            2>"peers/$name-$collective.log" | tee "peers/$name-$collective.txt" | ratios "$collective"
     done
 }
 
 # What the cores can do, and how near an allreduce comes: the exchange to 8 bytes, memory to all from 1 MiB on.
 bound()
 {
-    "peers/$1/bench/bound" | tee "peers/$1-bound.txt"
+    "peers/$name/bench/bound" | tee "peers/$name-bound.txt"
     awk 'NR == FNR { exchange = $2; gbs = $5; next }
         /medians in us, side by side/ { on = 1; next }
         on && $1 == 8 && $2 == "B" { printf "allreduce of 8 B: %.2f us, %.1f exchanges\n", $4, $4 / exchange }
         on && $2 == "MiB" {
             least = 4 * $1 * 1048576 / gbs / 1000
             printf "allreduce of %d MiB: %.0f us; 4 n / %.1f GB/s is %.0f us: %.0f %% of the bound\n", $1, $4, gbs, least, 100 * least / $4
-        }' "peers/$1-bound.txt" "peers/$1-allreduce.txt"
+        }' "peers/$name-bound.txt" "peers/$name-allreduce.txt"
 }
 
-for mpi in ${*:-mpich openmpi}; do
-    build "$mpi"
-    compare "$mpi"
-    bound "$mpi"
+case ${1:-} in -h | --help) usage; exit ;; esac
+[ $# -gt 0 ] || set -- mpich openmpi
+for mpi; do
+    find_mpi "$mpi"
+done
+for mpi; do
+    find_mpi "$mpi"
+    build
+    compare
+    bound
 done

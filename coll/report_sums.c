@@ -38,7 +38,7 @@ char *tt_size_class_print(char *text, size_t size, int class)
 
     if (class > 1)
         short_size(from, sizeof from, class_end(class - 1));
-    if (class < TT_NSIZES - 1)
+    if (class > 0 && class < TT_NSIZES - 1)
         short_size(to, sizeof to, class_end(class));
     snprintf(text, size, class ? "%s-%s" : "-", from, to);
     return text;

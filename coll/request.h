@@ -9,6 +9,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+struct tt_event;
 struct tt_ticket;
 
 /* What is to be done with a kind of tickets. Functions return MPI error codes, the error handler having seen them. */
@@ -23,6 +24,8 @@ struct tt_business {
     /* Through whose error handler misuse goes. */
     MPI_Comm (*comm)(const struct tt_ticket *t);
     bool cancels; /* MPI_Cancel may be passed on */
+    /* Of a collective: what listeners know of it (watch.h), or NULL. NULL: it is none. */
+    const struct tt_event *(*event)(const struct tt_ticket *t);
 };
 
 /* The first member of its owner's struct. */

@@ -267,12 +267,13 @@ TT_FN int64_t find_run(const struct tt_run *run, int64_t n, int64_t byte)
         const struct tt_run r = args.few[0];                                                                           \
         const int64_t end = args.count * args.size, ahead = (int64_t)stride() * word;                                  \
         const struct digits step = digits_of(ahead, r.length, r.n);                                                    \
-        char *const spread = (char *)args.spread + args.origin + r.at, *const packed = (char *)args.packed;            \
+        char *const spread = (char *)args.spread, *const packed = (char *)args.packed;                                 \
+        const int64_t first = args.origin + r.at;                                                                      \
         int64_t i = (int64_t)first_index() * word;                                                                     \
         struct digits at = digits_of(i, r.length, r.n);                                                                \
                                                                                                                        \
         UNROLL(unroll 1) for (; i < end; i += ahead) {                                                                 \
-            MOVE_##way(word, spread + at.element * args.extent + at.row * r.stride + at.byte, packed + i);             \
+            MOVE_##way(word, spread + (first + at.element * args.extent + at.row * r.stride + at.byte), packed + i);   \
             at = add_digits(at, step, r.length, r.n);                                                                  \
         }                                                                                                              \
     }
@@ -284,15 +285,16 @@ TT_FN int64_t find_run(const struct tt_run *run, int64_t n, int64_t byte)
         const struct tt_run *const runs = args.table ? args.table : args.few;                                          \
         const int64_t end = args.count * args.size, ahead = (int64_t)stride() * word;                                  \
         const struct digits step = digits_of(ahead, args.size, 1);                                                     \
-        char *const spread = (char *)args.spread + args.origin, *const packed = (char *)args.packed;                   \
+        char *const spread = (char *)args.spread, *const packed = (char *)args.packed;                                 \
         int64_t i = (int64_t)first_index() * word;                                                                     \
         struct digits at = digits_of(i, args.size, 1);                                                                 \
                                                                                                                        \
         UNROLL(unroll 1) for (; i < end; i += ahead) {                                                                 \
             const struct tt_run *const r = runs + find_run(runs, args.nruns, at.byte);                                 \
             const struct digits in = digits_of(at.byte - r->before, r->length, r->n);                                  \
+            const int64_t to = args.origin + at.element * args.extent + r->at + in.row * r->stride + in.byte;          \
                                                                                                                        \
-            MOVE_##way(word, spread + at.element * args.extent + r->at + in.row * r->stride + in.byte, packed + i);    \
+            MOVE_##way(word, spread + to, packed + i);                                                                 \
             at = add_digits(at, step, args.size, 1);                                                                   \
         }                                                                                                              \
     }

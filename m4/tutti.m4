@@ -38,11 +38,13 @@ AC_PREPROC_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
 #endif]])], [tt_mpi=MPICH])
 AC_MSG_RESULT([$tt_mpi])
 AM_CONDITIONAL([OPENMPI], [test "$tt_mpi" = "Open MPI"])
+# mpicc.mpich goes with mpiexec.mpich, a plain mpicc with a plain mpiexec, and one in a folder of its own with what is there
+tt_mpicc=`AS_ECHO(["$CC"]) | $SED 's/ .*//'`
+AS_CASE([$tt_mpicc], [*/*], [tt_dirs=`AS_DIRNAME(["$tt_mpicc"])`], [tt_dirs=$PATH])
+tt_mpicc=`AS_ECHO(["$tt_mpicc"]) | $SED 's,.*/,,'`
+AC_PATH_PROGS([MPIEXEC], [`AS_ECHO(["$tt_mpicc"]) | $SED 's/mpicc/mpiexec/'` mpiexec], [mpiexec], [$tt_dirs])
 TT_FORTRAN
 AC_DEFINE_UNQUOTED([TT_MPI_NAME], ["$tt_mpi"], [the MPI it was built with])
-# mpicc.mpich goes with mpiexec.mpich, a plain mpicc with a plain mpiexec
-tt_mpicc=`AS_ECHO(["$CC"]) | $SED 's/ .*//'`
-AC_PATH_PROGS([MPIEXEC], [`AS_ECHO(["$tt_mpicc"]) | $SED 's/mpicc/mpiexec/'` mpiexec], [mpiexec])
 tt_mpi="$tt_mpi ($CC, $MPIEXEC)"
 AS_IF([test $tt_large_count = no], [tt_mpi="$tt_mpi, without the MPI-4 _c calls"])
 AS_IF([test $tt_persistent = no], [tt_mpi="$tt_mpi, without persistent collectives"])
@@ -57,7 +59,7 @@ AC_MSG_RESULT([$tt_fint])
 AM_CONDITIONAL([FORTRAN_MPICH], [test "$tt_mpi" = MPICH])
 AM_CONDITIONAL([FORTRAN_OPENMPI], [test "$tt_mpi" = "Open MPI" && test $tt_fint = yes])
 AC_ARG_VAR([FC], [Fortran compiler of the MPI, for tests])
-AS_IF([test -z "$FC"], [AC_CHECK_PROGS([FC], [`AS_ECHO(["$CC"]) | $SED 's/ .*//; s/mpicc/mpifort/'`])])
+AC_PATH_PROGS([FC], [`AS_ECHO(["$tt_mpicc"]) | $SED 's/mpicc/mpifort/'`], [], [$tt_dirs])
 cat >conftest.f90 <<'END'
 program conftest
   use mpi_f08

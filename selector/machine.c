@@ -136,6 +136,16 @@ static void look(hwloc_topology_t t, const struct tt_pci *gpu, int turn, struct 
     hwloc_bitmap_free(bound);
 }
 
+/* What of hwloc asks drivers of GPUs, and so starts them, in a process that may not want any. A word that this hwloc does
+ * not know is refused, which does no harm. */
+static void leave_drivers_alone(hwloc_topology_t t)
+{
+    static const char *const words[] = {"cuda", "nvml", "opencl", "gl", "rsmi", "levelzero"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, words[i]);
+}
+
 int tt_machine_look(const struct tt_pci *gpu, int turn, struct tt_machine *machine, char *why, size_t size)
 {
     hwloc_topology_t t;
@@ -144,6 +154,7 @@ int tt_machine_look(const struct tt_pci *gpu, int turn, struct tt_machine *machi
         snprintf(why, size, "hwloc cannot start");
         return -1;
     }
+    leave_drivers_alone(t);
     hwloc_topology_set_io_types_filter(t, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     if (hwloc_topology_load(t)) {
         hwloc_topology_destroy(t);

@@ -14,7 +14,7 @@ folder=$PWD/other-mpis
 table=$folder/table
 failed=0
 : "${RANKS:=3}" "${FILES=test_cco_* test_request test_p2p_* test_op test_comm_topo test_threads}"
-: "${PARTS=$(sed -n 's/^run_\([a-z0-9_]*\)().*/\1/p' "$top/tests/mpi/run.sh" | grep -v fortran)}" # wheels have none
+: "${PARTS=$(sed -n 's/^run_\([a-z0-9_]*\)().*/\1/p' "$top/tests/mpi/run.sh" | grep -v -x fortran)}" # wheels have none
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe

@@ -195,7 +195,7 @@ END_TEST
 
 START_TEST(what_a_dead_one_sent_is_there_and_the_rest_is_over)
 {
-    struct end sent, got, due, late, cut, part;
+    struct end sent, got, due, late, cut, part, *const all[] = {&sent, &got, &due, &late, &cut, &part};
 
     open_sides();
     make(&sent, 1, false, 3000, 3000);
@@ -216,6 +216,8 @@ START_TEST(what_a_dead_one_sent_is_there_and_the_rest_is_over)
     tt_channel_post(&sides[B], &late.f);
     ck_assert(late.f.over && late.f.arrived == 0);
     close_sides();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]->bytes);
 }
 END_TEST
 
@@ -240,7 +242,7 @@ static uint64_t pass(size_t sent, size_t due, enum sight sight)
     tt_channel_post(&sides[A], &out.f);
     poll_both(2);
     tt_channel_post(&sides[B], &in.f);
-    poll_both(2000);
+    poll_both(20000); /* a piece each */
     ck_assert(out.f.over && in.f.over && in.f.arrived == sent);
     ck_assert(due < sent || is_right(&in, 1, sent));
     ck_assert(sides[A].expected == 0 && sides[B].expected == 0);

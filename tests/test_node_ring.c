@@ -370,6 +370,8 @@ int main(void)
     SRunner *r = srunner_create(s);
     int failed;
 
+    if (getenv("TEST_SANITIZED"))
+        return 77; /* ASan does not know the stacks that the two sides have */
     tcase_set_timeout(all, 300);
     tcase_add_test(all, every_interleaving_brings_all_in_order_without_a_race);
     tcase_add_test(all, without_release_there_is_a_race);

@@ -1326,6 +1326,11 @@ START_TEST(info_tells_variables_and_what_was_found)
     expect_said("CUDA driver");
     expect_said("GPU kernels");
     expect_said("/tutti-mpi\n");
+}
+END_TEST
+
+START_TEST(info_tells_which_nccl_it_is)
+{
     expect_status(0, "TUTTI_SIM_NCCL_VERSION=22703 @ run --sim-gpus 1 -- @ info");
     expect_said("NCCL         2.27.3, simulated\n");
     expect_status(0, "TUTTI_SIM_NCCL_VERSION=21701 @ run --sim-gpus 1 -- @ info");
@@ -1454,6 +1459,7 @@ static TCase *run_case(void)
     tcase_add_test(all, as_many_are_simulated_as_may_be_asked_for);
     tcase_add_test(all, launchers_are_told_apart);
     tcase_add_test(all, a_runtime_inside_the_program_is_pointed_out);
+    tcase_add_test(all, info_tells_which_nccl_it_is);
     return all;
 }
 

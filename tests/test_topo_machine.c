@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "selector/machine_hwloc.h"
 #include "tools/site.h"
@@ -239,6 +240,30 @@ START_TEST(this_machine_can_be_looked_at)
     ck_assert_int_ge(m.cores, 1);
     ck_assert_str_ne(m.cores_bound, "");
     ck_assert_int_lt(m.socket, m.sockets);
+}
+END_TEST
+
+/* Asked in a process of its own: hwloc says what it does when it starts, on standard error. */
+START_TEST(looking_starts_no_driver_of_a_gpu)
+{
+    static const char *const drivers[] = {"cuda", "nvml", "opencl", "gl", "rsmi", "levelzero"};
+    FILE *said = tmpfile();
+    char text[1 << 14], words[64];
+    struct tt_machine m;
+    size_t n;
+
+    ck_assert(said && dup2(fileno(said), 2) == 2);
+    setenv("HWLOC_COMPONENTS_VERBOSE", "1", 1);
+    tt_machine_look(&(struct tt_pci){0}, 0, &m, words, sizeof words);
+    rewind(said);
+    n = fread(text, 1, sizeof text - 1, said);
+    text[n] = '\0';
+    ck_assert_ptr_nonnull(strstr(text, "Enabling discovery component `linux'"));
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+        snprintf(words, sizeof words, "Enabling discovery component `%s'", drivers[i]);
+        ck_assert_msg(!strstr(text, words), "hwloc may start %s", drivers[i]);
+    }
+    fclose(said);
 }
 END_TEST
 
@@ -492,6 +517,7 @@ int main(void)
     tcase_add_loop_test(sees, the_nearest_nic_is_taken_in_turn, 0, N(looks));
     tcase_add_test(sees, an_ethernet_alone_is_the_nic);
     tcase_add_test(sees, this_machine_can_be_looked_at);
+    tcase_add_test(sees, looking_starts_no_driver_of_a_gpu);
     tcase_add_test(says, where_all_is_well_nothing_is_said);
     tcase_add_test(says, a_rank_far_from_its_gpu);
     tcase_add_test(says, a_rank_far_from_the_nic);
