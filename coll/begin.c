@@ -10,7 +10,6 @@
 
 #include "coll/aware.h"
 #include "coll/bars.h"
-#include "coll/check.h"
 #include "coll/config.h"
 #include "coll/error.h"
 #include "coll/explain.h"
@@ -274,24 +273,13 @@ static int settle(const struct tt_side *side)
     return error;
 }
 
-/* The first time that memory of a GPU is met, this starts what works there. */
-static int look_at_sides(struct tt_job *job)
-{
-    const uint64_t begun = tt_listening && tt_driver_present() ? tt_setup_begin() : 0;
-    const int error = tt_job_look(job);
-
-    if (begun)
-        tt_setup_end(begun);
-    return error;
-}
-
 /* Looks where the buffers are. *home: where a plan would work, and *staged: what it would route through pinned memory.
  * NULL, or the reason why this rank can only go through the motions. */
 static const char *look(struct tt_job *job, struct tt_place **home, unsigned *staged)
 {
     *staged = 0;
     *home = tt_host_place();
-    if (look_at_sides(job))
+    if (tt_job_look(job))
         return tt_fault();
     *home = tt_job_home(job);
     if (!tt_job_touches_device(job))
@@ -333,14 +321,6 @@ static bool is_the_mpis(const struct tt_job *job, enum tt_flavour flavour)
     return (flavour == TT_NONBLOCKING && !tt_report_runs) || is_at_once(job, flavour);
 }
 
-/* What is checked starts when the ranks have met; a blocking call is checked before it is begun. */
-static enum tt_start when_to_start(const struct tt_job *job, enum tt_flavour flavour)
-{
-    if (flavour != TT_BLOCKING && tt_checks(job->comm))
-        return TT_HELD;
-    return is_at_once(job, flavour) ? TT_AT_ONCE : TT_NOW;
-}
-
 static enum tt_begun begin_native(struct tt_memo *memo, enum tt_flavour flavour, const char *fault, struct tt_job *keep,
                                   struct tt_task *task, int *error)
 {
@@ -351,7 +331,7 @@ static enum tt_begun begin_native(struct tt_memo *memo, enum tt_flavour flavour,
     if (!tt_job_touches_device(&memo->job) && is_the_mpis(&memo->job, flavour))
         return TT_PASS;
     job = place_job(memo, keep);
-    if (tt_task_native(task, job, when_to_start(job, flavour)) == 0)
+    if (tt_task_native(task, job, is_at_once(job, flavour)) == 0)
         return TT_BEGUN;
     *error = tt_task_end(task);
     return TT_REFUSED;
@@ -381,7 +361,7 @@ static enum tt_begun begin_sound(struct tt_memo *memo, enum tt_flavour flavour, 
     if (is_nccl(entry))
         tt_task_nccl(task, place_job(memo, keep), fault);
     else
-        tt_task_plan(task, place_job(memo, keep), home, entry->plan, when_to_start(&memo->job, flavour), fault);
+        tt_task_plan(task, place_job(memo, keep), home, entry->plan, fault);
     return TT_BEGUN;
 }
 

@@ -2,7 +2,7 @@
 /* Buckets of gradients: tutti_buckets_*. Nothing here communicates by itself: a bucket is a nonblocking call of
  * Tutti's, as the program could make it, on a communicator of its own, since nobody could say where among the program's
  * own calls it comes. What it costs beside the calls is a copy into the bucket and one out of it, where tensors do not
- * lie one behind the other already, and 16 bytes per step (buckets_agree.c). */
+ * lie one behind the other already, and 32 bytes per step (buckets_agree.c). */
 #include "coll/buckets.h"
 
 #include <limits.h>
@@ -195,7 +195,7 @@ static void begin_step(struct tutti_buckets *b)
         b->buckets[k].unready = b->buckets[k].n;
         b->buckets[k].is_over = false;
     }
-    b->nstarted = b->next = 0;
+    b->nstarted = b->next = b->nready = 0;
     b->error = MPI_SUCCESS;
     b->begun = tt_nanoseconds(CLOCK_MONOTONIC);
     b->in_step = true;
@@ -268,6 +268,7 @@ TT_PUBLIC int tutti_buckets_ready(struct tutti_buckets *b, int tensor)
     k = bucket_of(b, tensor);
     b->out_of_order += tensor != b->next;
     b->next = tensor + 1;
+    b->tensors[b->nready++].turn = tensor;
     fill(b, k, tensor);
     start_full(b);
     tt_progress();
@@ -396,6 +397,8 @@ static void end_step(struct tutti_buckets *b, int64_t waited, int64_t slowest)
     b->last_ns = now - b->begun;
     b->overlap.step = (double)b->last_ns * 1e-9;
     b->overlap.exposed = (double)(now - waited) * 1e-9;
+    b->overlap.differed = b->differed;
+    memcpy(b->overlap.order, b->order, sizeof b->order);
     say_why(b);
     tt_buckets_learn(b, slowest);
     if (b->wanted != before)
@@ -419,6 +422,8 @@ TT_PUBLIC int tutti_buckets_wait(struct tutti_buckets *b)
     note(b, tt_step_end_start(b, &end, unready, first));
     take_results(b);
     failed = tt_step_end_wait(b, &end, &slowest, why, sizeof why) != 0;
+    if (!failed)
+        tt_step_end_compare_order(b, &end);
     if (unready)
         name_unready(b, unready, why, sizeof why);
     end_step(b, waited, slowest);

@@ -15,6 +15,7 @@ struct tt_tensor {
     int64_t count;
     struct tt_mem mem;
     bool ready; /* in this step */
+    int turn;   /* of this place in the order of the step: which tensor became ready then */
 };
 
 /* Tensors that follow each other. */
@@ -61,6 +62,9 @@ struct tutti_buckets {
     int64_t last_ns;  /* the step before, on this rank */
     int next;         /* the tensor that is ready next if all goes in order */
     int out_of_order; /* tensors that were not */
+    int nready;       /* in this step */
+    int differed;     /* steps in which the ranks' orders were not the same */
+    char order[256];  /* the first such, in words; the same on all ranks */
     int nsteps;       /* that have ended */
     struct tt_size_tried tried[TT_MAX_SIZES];
     int ntried;
@@ -110,12 +114,16 @@ int tt_buckets_agree_on_fault(struct tutti_buckets *b, const char *fault, char *
 /* The end of a step: begun before the buckets are waited for, and waited for after them. Not ready: how many tensors,
  * and the first. */
 struct tt_step_end {
-    int64_t mine[2], all[2];
+    int64_t mine[4], all[4];
     MPI_Request request;
 };
 int tt_step_end_start(struct tutti_buckets *b, struct tt_step_end *e, int unready, int first);
 
 /* 0; or -1, on all ranks, with why. *slowest: what last_ns is at most, over all ranks. */
 int tt_step_end_wait(struct tutti_buckets *b, struct tt_step_end *e, int64_t *slowest, char *why, size_t size);
+
+/* After that, if it was 0: did tensors become ready in the same order on all ranks? Counted, and the first time that
+ * they did not it is found out which was the first, and said. All ranks do the same. */
+void tt_step_end_compare_order(struct tutti_buckets *b, const struct tt_step_end *e);
 
 #endif

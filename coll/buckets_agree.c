@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What ranks tell each other of their buckets. Before the first step: that they have the same tensors in the same
  * order, by one number each, and only if these differ, in which; so what would be a hang in the first step, or wrong
- * sums, is an error before it. With each step: whether a rank lacks a tensor, and how long the step before took, in 16
- * bytes under way beside the last bucket. */
+ * sums, is an error before it. With each step: whether a rank lacks a tensor, how long the step before took, and by one
+ * number whether tensors became ready in one order, in 32 bytes under way beside the last bucket. */
 #include <stdio.h>
 #include <string.h>
 
 #include "coll/buckets.h"
+#include "coll/config.h"
 #include "coll/hash.h"
 #include "coll/request.h"
 #include "coll/types.h"
@@ -74,12 +75,19 @@ static int is_same(const struct tutti_buckets *b, int64_t mine, bool *same)
     return error;
 }
 
-/* How many tensors are alike on all ranks, by halving, which takes no memory; -1: not even what create was told. */
-static int count_alike(const struct tutti_buckets *b, int64_t most_tensors, int64_t *alike)
+/* Something of which there is a list on each rank, which should be the same on all. */
+struct list {
+    int64_t (*hash_of_first)(const struct tutti_buckets *b, int64_t n);
+    void (*describe)(const struct tutti_buckets *b, int64_t alike, char *text, size_t size); /* the one behind these */
+    const char *differs, *verb;
+};
+
+/* How many are alike on all ranks, by halving, which takes no memory; -1: not even what create was told. */
+static int count_alike(const struct tutti_buckets *b, const struct list *l, int64_t all, int64_t *alike)
 {
-    int64_t low = 0, high = most_tensors; /* the first `high` are not alike; the first `low` are, */
+    int64_t low = 0, high = all; /* the first `high` are not alike; the first `low` are, */
     bool same;
-    int error = is_same(b, hash_of_first(b, 0), &same);
+    int error = is_same(b, l->hash_of_first(b, 0), &same);
 
     *alike = -1;
     if (error != MPI_SUCCESS || !same) /* unless not even these */
@@ -87,14 +95,14 @@ static int count_alike(const struct tutti_buckets *b, int64_t most_tensors, int6
     while (high - low > 1 && error == MPI_SUCCESS) {
         const int64_t middle = low + (high - low) / 2;
 
-        error = is_same(b, hash_of_first(b, middle), &same);
+        error = is_same(b, l->hash_of_first(b, middle), &same);
         *(same ? &low : &high) = middle;
     }
     *alike = low;
     return error;
 }
 
-/* This rank's view of the first thing that is not alike. */
+/* This rank's view of the first thing that is not alike: what was added, */
 static void describe(const struct tutti_buckets *b, int64_t alike, char *text, size_t size)
 {
     if (alike < 0)
@@ -107,33 +115,53 @@ static void describe(const struct tutti_buckets *b, int64_t alike, char *text, s
         snprintf(text, size, "no tensor %lld", (long long)alike);
 }
 
+static const struct list added = {hash_of_first, describe, "the ranks' buckets differ", "has"};
+
+/* and what became ready in this step. */
+static int64_t hash_of_order(const struct tutti_buckets *b, int64_t n)
+{
+    int64_t hash = 0;
+
+    for (int i = 0; i < n && i < b->ntensors; i++)
+        hash = mix(hash, &b->tensors[i].turn, sizeof b->tensors[i].turn);
+    return hash;
+}
+
+static void describe_turn(const struct tutti_buckets *b, int64_t alike, char *text, size_t size)
+{
+    snprintf(text, size, "\"%.60s\"", b->tensors[b->tensors[alike].turn].name);
+}
+
+static const struct list order = {hash_of_order, describe_turn, "tensors became ready in different orders", "had"};
+
 /* Rank 0 and the first rank that is not as it, each in its own words. */
-static int tell(const struct tutti_buckets *b, int64_t alike, char *why, size_t size)
+static int tell(const struct tutti_buckets *b, const struct list *l, int64_t alike, char *why, size_t size)
 {
     char first[TT_WORDS / 2], other[TT_WORDS / 2];
-    int64_t hash = hash_of_first(b, alike + 1), whom = 0, mine;
+    int64_t hash = l->hash_of_first(b, alike + 1), whom = 0, mine;
     int error = from(b, 0, &hash, sizeof hash);
 
-    mine = hash == hash_of_first(b, alike + 1) ? 0 : b->size - b->rank;
+    mine = hash == l->hash_of_first(b, alike + 1) ? 0 : b->size - b->rank;
     if (error == MPI_SUCCESS)
         error = most(b, &mine, &whom, 1);
     whom = b->size - whom;
-    describe(b, alike, first, sizeof first);
-    describe(b, alike, other, sizeof other);
+    l->describe(b, alike, first, sizeof first);
+    l->describe(b, alike, other, sizeof other);
     if (error == MPI_SUCCESS)
         error = from(b, 0, first, sizeof first);
     if (error == MPI_SUCCESS)
         error = from(b, (int)whom, other, sizeof other);
-    snprintf(why, size, "the ranks' buckets differ: rank 0 has %s, rank %lld has %s", first, (long long)whom, other);
+    snprintf(why, size, "%s: rank 0 %s %s, rank %lld %s %s", l->differs, l->verb, first, (long long)whom, l->verb,
+             other);
     return error;
 }
 
-static int explain(const struct tutti_buckets *b, int64_t most_tensors, char *why, size_t size)
+static int explain(const struct tutti_buckets *b, const struct list *l, int64_t all, char *why, size_t size)
 {
     int64_t alike;
-    const int error = count_alike(b, most_tensors, &alike);
+    const int error = count_alike(b, l, all, &alike);
 
-    return error == MPI_SUCCESS ? tell(b, alike, why, size) : error;
+    return error == MPI_SUCCESS ? tell(b, l, alike, why, size) : error;
 }
 
 int tt_buckets_agree(struct tutti_buckets *b, char *why, size_t size)
@@ -146,7 +174,7 @@ int tt_buckets_agree(struct tutti_buckets *b, char *why, size_t size)
     if (error == MPI_SUCCESS && all[0] == -all[1])
         return 0;
     if (error == MPI_SUCCESS)
-        error = explain(b, all[2], why, size);
+        error = explain(b, &added, all[2], why, size);
     if (error != MPI_SUCCESS)
         snprintf(why, size, "the ranks could not compare what they add");
     return -1;
@@ -183,10 +211,12 @@ int tt_step_end_start(struct tutti_buckets *b, struct tt_step_end *e, int unread
 {
     e->mine[0] = unready ? (int64_t)(b->size - b->rank) << 2 * BITS | at_most(unready) << BITS | at_most(first) : 0;
     e->mine[1] = b->last_ns;
+    e->mine[2] = hash_of_order(b, b->nready);
+    e->mine[3] = -e->mine[2];
     e->request = MPI_REQUEST_NULL;
     return tt_run_nonblocking(&(struct tt_call){.coll = TT_COLL_allreduce,
-                                                .send = {e->mine, 2, MPI_INT64_T},
-                                                .recv = {e->all, 2, MPI_INT64_T},
+                                                .send = {e->mine, 4, MPI_INT64_T},
+                                                .recv = {e->all, 4, MPI_INT64_T},
                                                 .op = MPI_MAX,
                                                 .comm = b->comm},
                               &e->request);
@@ -207,4 +237,13 @@ int tt_step_end_wait(struct tutti_buckets *b, struct tt_step_end *e, int64_t *sl
     else
         snprintf(why, size, "the ranks could not agree on the end of a step");
     return -1;
+}
+
+void tt_step_end_compare_order(struct tutti_buckets *b, const struct tt_step_end *e)
+{
+    if (e->all[2] == -e->all[3] || b->differed++)
+        return;
+    if (explain(b, &order, b->ntensors, b->order, sizeof b->order) == MPI_SUCCESS && b->rank == 0)
+        tt_log(TT_INFO, "buckets: %s: right all the same, but a bucket starts only when its last tensor is ready",
+               b->order);
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How ranks meet. Each sends its record, of fixed size, to rank 0 of the communicator, whatever collective it is in,
- * which holds them against one another and answers: go on; or what differs; so a checked call costs 2(p-1) messages
- * more, half of them of a few bytes, all through one rank, which is slow and simple, and knows who has not come. If
- * rank 0 itself does not come, the others ask it, and leave when it does not answer; it will find their question when
- * it comes.
+/* How ranks meet. They are a binomial tree below rank 0 of the communicator: a digest of what each calls, of constant
+ * size, goes up, and "go on" comes down. So a checked call costs each rank a message up, one down, and at most log2(p)
+ * of either kind for those below it. Only if the digest shows that something does not agree, rank 0 asks all ranks for
+ * their records, words and all, holds them against one another, and answers with what differs: 2(p-1) long messages,
+ * which nobody minds who is to read an error.
  *
- * The n-th record of a rank on a communicator is that of its n-th call: messages do not overtake, so none has to be
- * numbered. Rank 0 answers in that order. Where each pair of ranks has a count of its own, and the sum over all pairs
- * shows that one of them does not agree, rank 0 asks all for the sums over half of the pairs, and so on: it has found
- * the pair after log2(p^2) questions, without anybody having had to know all counts. */
+ * Who does not come is found in the same way: rank 0, when it has waited for too long, asks all for their records, and
+ * those of whom it has none after a while have not come. If rank 0 itself does not come, the others ask it, and leave
+ * when it does not answer; it will find their question when it comes.
+ *
+ * The n-th check of a rank on a communicator is that of its n-th call, and is met when the one before it is over:
+ * messages do not overtake, so none has to be numbered. Where each pair of ranks has a count of its own, and the sum
+ * over all pairs shows that one of them does not agree, rank 0 asks all for the sums over half of the pairs, and so on:
+ * it has found the pair after log2(p^2) questions, without anybody having had to know all counts. */
 #include "coll/check.h"
 
 #include <stdio.h>
@@ -18,20 +22,21 @@
 #include "coll/config.h"
 #include "coll/error.h"
 #include "coll/pause.h"
+#include "coll/ranks.h"
 #include "coll/request.h"
 #include "coll/ticks.h"
 
-/* Of tags: those beyond the plans', the notice's and the clocks'. */
-enum tag { RECORD = 2, ANSWER, IMPATIENT, VERDICT, QUESTION };
+/* Of tags: those beyond the plans', the notice's; the last is the clocks'. */
+enum tag { UP = 2, DOWN, ORDER, SAID, IMPATIENT };
 
-enum { GRACE_S = 2 }; /* so long rank 0 has to answer who asks it */
+enum { GRACE_S = 2, MOST_BELOW = 31 }; /* GRACE_S: so long who is asked has to answer */
 
-enum state { WAITING, GATHERING, ASKING, TELLING, OVER }; /* only rank 0 asks and tells */
+enum state { WAITING, MEETING, PASSED, HEARING, ASKING, TELLING, OVER }; /* only rank 0 hears and asks */
 
-enum word { GO, MISMATCH, MISSING, SUM };
+enum word { GO, SPEAK, MISMATCH, MISSING, SUM };
 
-/* What rank 0 sends to all. */
-struct verdict {
+/* What rank 0 sends to all where there is more to it than going on. */
+struct order {
     int word;
     struct tt_pairs pairs; /* SUM: of these */
     char text[480];        /* MISMATCH, MISSING */
@@ -49,16 +54,25 @@ struct tt_checks {
     char why[480];
 };
 
-/* Messages of one check. At rank 0 there are size of each, its own unused. */
-struct tt_comparison {
-    struct tt_record mine, *records;
-    struct verdict verdict;
-    struct answer answer, *answers;
-    MPI_Request *requests; /* of rank 0: what comes */
-    MPI_Request *sends;    /* of rank 0: its answers */
-    MPI_Request sent, coming;
-    signed char *here;     /* of rank 0: 1 for whose record or answer has come */
+/* What rank 0 has of every rank, once it has asked for it; its own is unused but for the record. */
+struct hearing {
+    struct tt_record *records;
+    struct answer *answers;
+    MPI_Request *coming, *sends;
+    signed char *here;     /* 1: whose record or answer has come */
     struct tt_pairs pairs; /* the pair is among these */
+    int64_t since;         /* nanoseconds */
+};
+
+/* Messages of one check. */
+struct tt_comparison {
+    struct tt_record mine;
+    struct tt_digest digest, below[MOST_BELOW]; /* of what has come so far; of those directly below this rank */
+    MPI_Request from_below[MOST_BELOW], to_below[MOST_BELOW], up, down, said;
+    int nbelow, word;
+    struct order order;
+    struct answer answer;
+    struct hearing *hearing; /* NULL: rank 0 has not asked yet; nor has any other rank one */
 };
 
 bool tt_checks(const struct tt_comm *comm)
@@ -86,9 +100,9 @@ static bool is_first(const struct tt_check *check)
     return check->comm->rank == 0;
 }
 
-static double waited_s(const struct tt_check *check)
+static double waited_s(int64_t since)
 {
-    return (double)(tt_nanoseconds(CLOCK_MONOTONIC) - check->since) * 1e-9;
+    return (double)(tt_nanoseconds(CLOCK_MONOTONIC) - since) * 1e-9;
 }
 
 static bool over(struct tt_check *check)
@@ -141,6 +155,15 @@ static bool is_done(MPI_Request *request)
     return flag;
 }
 
+static bool all_done(MPI_Request *requests, int n)
+{
+    bool all = true;
+
+    for (int i = 0; i < n; i++)
+        all = is_done(&requests[i]) && all;
+    return all;
+}
+
 static void drop(MPI_Request *request)
 {
     if (*request == MPI_REQUEST_NULL)
@@ -149,102 +172,202 @@ static void drop(MPI_Request *request)
     PMPI_Request_free(request);
 }
 
-/* ---- rank 0 ---- */
+/* The source of a message that lies there; or -1. */
+static int find_message(const struct tt_check *check, int from, enum tag tag)
+{
+    MPI_Status status;
+    int there = 0;
 
-static void await_all(struct tt_check *check, enum tag tag)
+    PMPI_Iprobe(from, tag_of(check, tag), check->comm->wire_comm, &there, &status);
+    return there ? status.MPI_SOURCE : -1;
+}
+
+/* ---- the tree ---- */
+
+static int parent_of(int rank)
+{
+    return rank & (rank - 1);
+}
+
+/* Of the ranks directly below another, the i-th; or -1. */
+static int child_of(const struct tt_comm *comm, int i)
+{
+    const int far = 1 << i;
+    const bool is_below = comm->rank == 0 || far < (comm->rank & -comm->rank);
+
+    return is_below && comm->rank + far < comm->size ? comm->rank + far : -1;
+}
+
+static void await_below(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
 
-    for (int r = 1; r < check->comm->size; r++) {
-        m->here[r] = 0;
-        if (tag == RECORD)
-            receive(check, &m->records[r], sizeof *m->records, r, tag, &m->requests[r]);
-        else
-            receive(check, &m->answers[r], sizeof *m->answers, r, tag, &m->requests[r]);
+    for (int child; m->nbelow < MOST_BELOW && (child = child_of(check->comm, m->nbelow)) >= 0; m->nbelow++)
+        receive(check, &m->below[m->nbelow], sizeof *m->below, child, UP, &m->from_below[m->nbelow]);
+}
+
+/* All below have come, and say so; above rank 0 there is nobody. */
+static void pass_up(struct tt_check *check)
+{
+    struct tt_comparison *m = check->meeting;
+
+    for (int i = 0; i < m->nbelow; i++)
+        tt_digest_join(&m->digest, &m->below[i]);
+    check->state = PASSED;
+    if (is_first(check))
+        return;
+    receive(check, &m->word, sizeof m->word, parent_of(check->comm->rank), DOWN, &m->down);
+    send(check, &m->digest, sizeof m->digest, parent_of(check->comm->rank), UP, &m->up);
+}
+
+static void pass_down(struct tt_check *check)
+{
+    struct tt_comparison *m = check->meeting;
+
+    m->word = GO;
+    for (int i = 0; i < m->nbelow; i++)
+        send(check, &m->word, sizeof m->word, child_of(check->comm, i), DOWN, &m->to_below[i]);
+    check->state = TELLING;
+}
+
+/* ---- rank 0: what each rank says ---- */
+
+static void hearing_free(struct hearing *h)
+{
+    if (!h)
+        return;
+    free(h->records);
+    free(h->answers);
+    free(h->coming);
+    free(h->sends);
+    free(h->here);
+    free(h);
+}
+
+static struct hearing *hearing_new(int size)
+{
+    struct hearing *h = calloc(1, sizeof *h);
+    const size_t n = (size_t)size;
+
+    if (!h)
+        return NULL;
+    h->records = calloc(n, sizeof *h->records);
+    h->answers = calloc(n, sizeof *h->answers);
+    h->coming = calloc(n, sizeof *h->coming);
+    h->sends = calloc(n, sizeof *h->sends);
+    h->here = calloc(n, sizeof *h->here);
+    if (!h->records || !h->answers || !h->coming || !h->sends || !h->here) {
+        hearing_free(h);
+        return NULL;
     }
-    m->here[0] = 1;
+    for (size_t i = 0; i < n; i++)
+        h->coming[i] = h->sends[i] = MPI_REQUEST_NULL;
+    return h;
+}
+
+static void await_all(struct tt_check *check)
+{
+    struct hearing *h = check->meeting->hearing;
+
+    for (int r = 1; r < check->comm->size; r++) {
+        h->here[r] = 0;
+        if (check->state == HEARING)
+            receive(check, &h->records[r], sizeof *h->records, r, SAID, &h->coming[r]);
+        else
+            receive(check, &h->answers[r], sizeof *h->answers, r, SAID, &h->coming[r]);
+    }
+    h->here[0] = 1;
+    h->since = tt_nanoseconds(CLOCK_MONOTONIC);
 }
 
 static bool all_are_here(const struct tt_check *check)
 {
-    struct tt_comparison *m = check->meeting;
+    struct hearing *h = check->meeting->hearing;
     bool all = true;
 
     for (int r = 1; r < check->comm->size; r++) {
-        m->here[r] = m->here[r] || is_done(&m->requests[r]);
-        all = all && m->here[r];
+        h->here[r] = h->here[r] || is_done(&h->coming[r]);
+        all = all && h->here[r];
     }
     return all;
 }
 
-/* The receiver has posted for the longest; what is said is as long as it has to be. */
-static size_t length_of(const struct verdict *v)
-{
-    return v->word == GO ? sizeof v->word : sizeof *v;
-}
-
-static void tell_all(struct tt_check *check, enum tag tag)
+static void tell_all(struct tt_check *check, enum word word)
 {
     struct tt_comparison *m = check->meeting;
 
+    m->order.word = (int)word;
     for (int r = 1; r < check->comm->size; r++)
-        send(check, &m->verdict, length_of(&m->verdict), r, tag, &m->sends[r]);
+        send(check, &m->order, sizeof m->order, r, ORDER, &m->hearing->sends[r]);
 }
 
 static bool all_are_told(struct tt_check *check)
 {
-    bool all = true;
-
-    for (int r = 1; r < check->comm->size; r++)
-        all = is_done(&check->meeting->sends[r]) && all;
-    return all;
+    return all_done(check->meeting->hearing->sends, check->comm->size);
 }
 
-static void decide(struct tt_check *check, enum word word, enum tag tag)
+/* The end of it: what differs, or who is missing. Who is there to be told keeps the words until it has been. */
+static void conclude(struct tt_check *check, enum word word)
 {
-    check->meeting->verdict.word = (int)word;
-    tell_all(check, tag);
+    tell_all(check, word);
     if (word == MISSING)
-        give_up(check, check->meeting->verdict.text);
-    else if (word == MISMATCH)
-        fail(check, check->meeting->verdict.text);
-    if (word != MISSING) /* all are there to be told */
+        give_up(check, check->meeting->order.text);
+    else
+        fail(check, check->meeting->order.text);
+    if (word == MISMATCH)
         check->state = TELLING;
+}
+
+/* Without memory for what they would say, nobody is asked, and they leave in time. */
+static bool hear_all(struct tt_check *check)
+{
+    struct tt_comparison *m = check->meeting;
+
+    m->hearing = hearing_new(check->comm->size);
+    if (!m->hearing) {
+        check->alone = true;
+        return give_up(check, "out of host memory: what the ranks call does not agree, and cannot be compared");
+    }
+    m->hearing->records[0] = m->mine;
+    check->state = HEARING;
+    await_all(check);
+    tell_all(check, SPEAK);
+    return false;
 }
 
 /* ---- rank 0: which pair of ranks does not agree ---- */
 
-static void ask(struct tt_check *check, enum tag tag)
+static void ask(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
 
-    m->verdict.word = SUM;
-    m->verdict.pairs = m->pairs;
+    m->order.pairs = m->hearing->pairs;
     for (int side = 0; side < 2; side++) { /* the lower half of whichever range can be halved */
-        int *range = side ? m->verdict.pairs.to : m->verdict.pairs.from;
+        int *range = side ? m->order.pairs.to : m->order.pairs.from;
 
         if (range[1] - range[0] > 1) {
             range[1] = range[0] + (range[1] - range[0]) / 2;
             break;
         }
     }
-    await_all(check, ANSWER);
-    tell_all(check, tag);
     check->state = ASKING;
+    await_all(check);
+    tell_all(check, SUM);
 }
 
 static void tell_pair(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
-    const int from = m->pairs.from[0], to = m->pairs.to[0];
+    struct answer *answers = m->hearing->answers;
+    const int from = m->hearing->pairs.from[0], to = m->hearing->pairs.to[0];
 
-    tt_pair_print(m->answers[0].sends, sizeof m->answers->sends, check->job, from, to, true);
-    tt_pair_print(m->answers[0].expects, sizeof m->answers->expects, check->job, from, to, false);
+    tt_pair_print(answers[0].sends, sizeof answers->sends, &check->job, from, to, true);
+    tt_pair_print(answers[0].expects, sizeof answers->expects, &check->job, from, to, false);
     snprintf(
-        m->verdict.text, sizeof m->verdict.text,
+        m->order.text, sizeof m->order.text,
         "calls of %s on %s do not match: the count or datatype differs: rank %d sends %s to rank %d, which expects %s",
-        m->mine.call, check->on, from, m->answers[from].sends, to, m->answers[to].expects);
-    decide(check, MISMATCH, QUESTION);
+        m->mine.call, check->on, from, answers[from].sends, to, answers[to].expects);
+    conclude(check, MISMATCH);
 }
 
 static bool is_one(const struct tt_pairs *p)
@@ -255,62 +378,45 @@ static bool is_one(const struct tt_pairs *p)
 /* Where the sum over what was asked about is not 0, the pair is there; else in the other half. */
 static void narrow(struct tt_check *check)
 {
-    struct tt_comparison *m = check->meeting;
-    const struct tt_pairs asked = m->verdict.pairs;
-    uint64_t sum = tt_pairs_sum(check->job, &asked);
+    struct hearing *h = check->meeting->hearing;
+    const struct tt_pairs asked = check->meeting->order.pairs;
+    uint64_t sum = tt_pairs_sum(&check->job, &asked);
 
     for (int r = 1; r < check->comm->size; r++)
-        sum += m->answers[r].sum;
+        sum += h->answers[r].sum;
     if (sum)
-        m->pairs = asked;
-    else if (asked.from[1] < m->pairs.from[1])
-        m->pairs.from[0] = asked.from[1];
+        h->pairs = asked;
+    else if (asked.from[1] < h->pairs.from[1])
+        h->pairs.from[0] = asked.from[1];
     else
-        m->pairs.to[0] = asked.to[1];
+        h->pairs.to[0] = asked.to[1];
 }
 
 static void hear_answers(struct tt_check *check)
 {
-    const bool was_one = is_one(&check->meeting->pairs);
+    const bool was_one = is_one(&check->meeting->hearing->pairs);
 
     if (was_one)
         tell_pair(check);
     else {
         narrow(check);
-        ask(check, QUESTION);
+        ask(check);
     }
 }
 
 /* ---- rank 0: records ---- */
 
+/* The digest has shown that they do not agree. */
 static void compare(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
-    uint64_t sum = 0;
 
-    if (!tt_records_agree(m->records, check->comm->size, check->on, m->verdict.text, sizeof m->verdict.text)) {
-        decide(check, MISMATCH, VERDICT);
+    if (!tt_records_agree(m->hearing->records, check->comm->size, check->on, m->order.text, sizeof m->order.text)) {
+        conclude(check, MISMATCH);
         return;
     }
-    for (int r = 0; r < check->comm->size; r++)
-        sum += m->records[r].pairs;
-    if (sum == 0) {
-        decide(check, GO, VERDICT);
-        return;
-    }
-    m->pairs = (struct tt_pairs){{0, check->comm->size}, {0, check->comm->size}};
-    ask(check, VERDICT);
-}
-
-/* Who asks why it takes so long, and may have left since; or -1. */
-static int find_impatient(const struct tt_check *check)
-{
-    MPI_Status status;
-    int there = 0;
-
-    if (check->comm->size > 1)
-        PMPI_Iprobe(MPI_ANY_SOURCE, tag_of(check, IMPATIENT), check->comm->wire_comm, &there, &status);
-    return there ? status.MPI_SOURCE : -1;
+    m->hearing->pairs = (struct tt_pairs){{0, check->comm->size}, {0, check->comm->size}};
+    ask(check);
 }
 
 static bool is_one_rank(const char *ranks)
@@ -318,78 +424,126 @@ static bool is_one_rank(const char *ranks)
     return strncmp(ranks, "rank ", 5) == 0;
 }
 
-/* Whose record, or answer, has come, and whose has not. */
+/* Whose record, or answer, has come, and whose has not; the last may just have. Who need not wait in a call may have
+ * come, and be away again. */
 static void tell_missing(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
-    char missing[128], here[128];
+    const char *or_away = check->form == TT_CALL_BLOCKING ? "" : ", or not called MPI since";
+    char missing[128], here[128], why[340] = "the last of its ranks came too late";
 
-    tt_ranks_print(missing, sizeof missing, m->here, check->comm->size, 0);
-    tt_ranks_print(here, sizeof here, m->here, check->comm->size, 1);
-    snprintf(m->verdict.text, sizeof m->verdict.text,
-             "%s on %s was given up after %d s (TUTTI_CHECK_TIMEOUT): %s %s not come to it, %s %s", m->mine.call,
-             check->on, (int)tt_config.check_timeout, missing, is_one_rank(missing) ? "has" : "have", here,
-             is_one_rank(here) ? "waits" : "wait");
+    if (!all_are_here(check)) {
+        tt_ranks_print(missing, sizeof missing, m->hearing->here, check->comm->size, 0);
+        tt_ranks_print(here, sizeof here, m->hearing->here, check->comm->size, 1);
+        snprintf(why, sizeof why, "%s %s not come to it%s, %s %s", missing, is_one_rank(missing) ? "has" : "have",
+                 or_away, here, is_one_rank(here) ? "waits" : "wait");
+    }
+    snprintf(m->order.text, sizeof m->order.text, "%s on %s was given up after %d s (TUTTI_CHECK_TIMEOUT): %s",
+             m->mine.call, check->on, (int)tt_config.check_timeout, why);
+    for (int r = 1; r < check->comm->size; r++)
+        drop(&m->hearing->coming[r]);
+    conclude(check, MISSING);
 }
 
 /* Some have left, or will: nobody may go on. */
-static void leave(struct tt_check *check, bool all, int asker)
+static void leave_with(struct tt_check *check, int asker)
 {
     struct tt_comparison *m = check->meeting;
 
-    if (all)
-        snprintf(m->verdict.text, sizeof m->verdict.text, "%s on %s: rank %d had given it up when rank 0 came",
-                 m->mine.call, check->on, asker);
+    m->hearing = m->hearing ? m->hearing : hearing_new(check->comm->size);
+    snprintf(m->order.text, sizeof m->order.text, "%s on %s: rank %d had given it up when rank 0 came", m->mine.call,
+             check->on, asker);
+    if (m->hearing)
+        conclude(check, MISSING);
     else
-        tell_missing(check);
-    for (int r = 1; r < check->comm->size; r++)
-        drop(&m->requests[r]);
-    decide(check, MISSING, check->state == ASKING ? QUESTION : VERDICT);
+        give_up(check, m->order.text);
 }
 
 static bool is_late(const struct tt_check *check)
 {
-    return waited_s(check) > (double)tt_config.check_timeout;
+    return waited_s(check->since) > (double)tt_config.check_timeout;
 }
 
-static bool poll_first(struct tt_check *check)
+/* The digests are coming, or are there. Who asks why it takes so long may have left since. */
+static void poll_digests(struct tt_check *check)
 {
-    const bool all = all_are_here(check);
-    const int asker = find_impatient(check);
+    struct tt_comparison *m = check->meeting;
+    const bool all = all_done(m->from_below, m->nbelow);
+    const int asker = check->comm->size > 1 ? find_message(check, MPI_ANY_SOURCE, IMPATIENT) : -1;
 
-    if (asker >= 0 || (!all && is_late(check)))
-        leave(check, all, asker);
-    else if (all && all_are_told(check) && check->state == ASKING)
+    if (asker >= 0 && all)
+        leave_with(check, asker);
+    else if (asker >= 0 || (!all && is_late(check))) {
+        check->gives_up = true;
+        hear_all(check);
+    } else if (all) {
+        pass_up(check);
+        if (tt_digest_agrees(&m->digest))
+            pass_down(check);
+        else
+            hear_all(check);
+    }
+}
+
+/* Records or answers are coming. */
+static void poll_hearing(struct tt_check *check)
+{
+    const bool all = all_are_here(check) && all_are_told(check);
+    const bool is_enough =
+        waited_s(check->meeting->hearing->since) > (check->gives_up ? GRACE_S : tt_config.check_timeout);
+
+    if (is_enough || (all && check->gives_up))
+        tell_missing(check);
+    else if (all && check->state == ASKING)
         hear_answers(check);
-    else if (all && check->state == GATHERING)
+    else if (all)
         compare(check);
-    return check->state == OVER;
-}
-
-/* Its words stay where they are until all have them. */
-static bool poll_telling(struct tt_check *check)
-{
-    return all_are_told(check) && over(check);
 }
 
 /* ---- the others ---- */
 
+static void say(struct tt_check *check, const void *what, size_t bytes)
+{
+    send(check, what, bytes, 0, SAID, &check->meeting->said);
+}
+
 static void answer(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
-    const struct tt_pairs *p = &m->verdict.pairs;
+    const struct tt_pairs *p = &m->order.pairs;
 
-    m->answer.sum = tt_pairs_sum(check->job, p);
+    m->answer.sum = tt_pairs_sum(&check->job, p);
     if (is_one(p)) {
-        tt_pair_print(m->answer.sends, sizeof m->answer.sends, check->job, p->from[0], p->to[0], true);
-        tt_pair_print(m->answer.expects, sizeof m->answer.expects, check->job, p->from[0], p->to[0], false);
+        tt_pair_print(m->answer.sends, sizeof m->answer.sends, &check->job, p->from[0], p->to[0], true);
+        tt_pair_print(m->answer.expects, sizeof m->answer.expects, &check->job, p->from[0], p->to[0], false);
     }
-    receive(check, &m->verdict, sizeof m->verdict, 0, QUESTION, &m->coming);
-    send(check, &m->answer, sizeof m->answer, 0, ANSWER, &m->sent);
+    say(check, &m->answer, sizeof m->answer);
+}
+
+/* Rank 0 has come, and something is amiss: from now on the tree is not used any more. */
+static void obey(struct tt_check *check)
+{
+    struct tt_comparison *m = check->meeting;
+
+    PMPI_Recv(&m->order, sizeof m->order, MPI_BYTE, 0, tag_of(check, ORDER), check->comm->wire_comm, MPI_STATUS_IGNORE);
+    check->since = tt_nanoseconds(CLOCK_MONOTONIC);
+    switch (m->order.word) {
+    case SPEAK:
+        say(check, &m->mine, sizeof m->mine);
+        break;
+    case SUM:
+        answer(check);
+        break;
+    case MISMATCH:
+        fail(check, m->order.text);
+        break;
+    default:
+        give_up(check, m->order.text);
+    }
 }
 
 /* Rank 0 finds the question when it comes; if it was there all the time, it answers. */
-static bool ask_first(struct tt_check *check)
+static void ask_first(struct tt_check *check)
 {
     char why[sizeof check->why];
     MPI_Request sent;
@@ -400,36 +554,29 @@ static bool ask_first(struct tt_check *check)
         if (sent != MPI_REQUEST_NULL)
             PMPI_Request_free(&sent);
     }
-    if (waited_s(check) <= (double)tt_config.check_timeout + GRACE_S)
-        return false;
+    if (waited_s(check->since) <= (double)tt_config.check_timeout + GRACE_S)
+        return;
     snprintf(
         why, sizeof why,
         "%s on %s was given up after %lld s (TUTTI_CHECK_TIMEOUT): rank 0, to which the others report, has not come "
         "to it",
         check->meeting->mine.call, check->on, (long long)tt_config.check_timeout);
     check->alone = true;
-    return give_up(check, why);
+    give_up(check, why);
 }
 
-static bool poll_other(struct tt_check *check)
+static void poll_other(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
 
-    if (!is_done(&m->coming))
-        return ask_first(check);
-    if (!is_done(&m->sent))
-        return false;
-    switch (m->verdict.word) {
-    case GO:
-        return over(check);
-    case MISMATCH:
-        return fail(check, m->verdict.text);
-    case MISSING:
-        return give_up(check, m->verdict.text);
-    default:
-        answer(check);
-        return false;
-    }
+    if (check->state == MEETING && all_done(m->from_below, m->nbelow))
+        pass_up(check);
+    else if (check->state == PASSED && m->down != MPI_REQUEST_NULL && is_done(&m->down))
+        pass_down(check);
+    else if (find_message(check, 0, ORDER) < 0)
+        ask_first(check);
+    else if (is_done(&m->said))
+        obey(check);
 }
 
 /* ---- a check's life ---- */
@@ -437,6 +584,23 @@ static bool poll_other(struct tt_check *check)
 static bool is_its_turn(const struct tt_check *check)
 {
     return check->comm->checks->next == check->number;
+}
+
+static void meet(struct tt_check *check)
+{
+    check->since = tt_nanoseconds(CLOCK_MONOTONIC);
+    check->state = MEETING;
+    check->meeting->digest = tt_digest_of(&check->meeting->mine);
+    await_below(check);
+}
+
+/* What was said stays where it is until all have it. */
+static bool poll_telling(struct tt_check *check)
+{
+    struct tt_comparison *m = check->meeting;
+    const bool told = all_done(m->to_below, m->nbelow) && is_done(&m->up) && (!m->hearing || all_are_told(check));
+
+    return told && over(check);
 }
 
 bool tt_check_poll(struct tt_check *check)
@@ -449,53 +613,33 @@ bool tt_check_poll(struct tt_check *check)
         return fail(check, check->comm->checks->why);
     if (!is_its_turn(check))
         return false;
-    if (check->state == WAITING) {
-        check->since = tt_nanoseconds(CLOCK_MONOTONIC);
-        check->state = GATHERING;
-    }
-    return is_first(check) ? poll_first(check) : poll_other(check);
+    if (check->state == WAITING)
+        meet(check);
+    if (check->state == HEARING || check->state == ASKING)
+        poll_hearing(check);
+    else if (is_first(check))
+        poll_digests(check);
+    else
+        poll_other(check);
+    return check->state == OVER;
 }
 
-void tt_check_next(struct tt_check *check)
+static struct tt_comparison *meeting_new(void)
 {
-    if (check->comm->checks && is_its_turn(check))
-        check->comm->checks->next++;
+    struct tt_comparison *m = calloc(1, sizeof *m);
+
+    if (!m)
+        return NULL;
+    m->up = m->down = m->said = MPI_REQUEST_NULL;
+    for (int i = 0; i < MOST_BELOW; i++)
+        m->from_below[i] = m->to_below[i] = MPI_REQUEST_NULL;
+    return m;
 }
 
 static void meeting_free(struct tt_comparison *m)
 {
-    if (!m)
-        return;
-    free(m->records);
-    free(m->answers);
-    free(m->requests);
-    free(m->sends);
-    free(m->here);
+    hearing_free(m->hearing);
     free(m);
-}
-
-static struct tt_comparison *meeting_new(const struct tt_comm *comm)
-{
-    struct tt_comparison *m = calloc(1, sizeof *m);
-    const size_t n = (size_t)comm->size;
-
-    if (!m)
-        return NULL;
-    m->sent = m->coming = MPI_REQUEST_NULL;
-    if (comm->rank > 0)
-        return m;
-    m->records = calloc(n, sizeof *m->records);
-    m->answers = calloc(n, sizeof *m->answers);
-    m->requests = calloc(n, sizeof *m->requests);
-    m->sends = calloc(n, sizeof *m->sends);
-    m->here = calloc(n, sizeof *m->here);
-    if (!m->records || !m->answers || !m->requests || !m->sends || !m->here) {
-        meeting_free(m);
-        return NULL;
-    }
-    for (size_t i = 0; i < n; i++)
-        m->requests[i] = m->sends[i] = MPI_REQUEST_NULL;
-    return m;
 }
 
 static void name_comm(struct tt_check *check, MPI_Comm comm)
@@ -510,40 +654,30 @@ static void name_comm(struct tt_check *check, MPI_Comm comm)
         snprintf(check->on, sizeof check->on, "a communicator of %d ranks", check->comm->size);
 }
 
-static void make_record(struct tt_check *check, enum tt_flavour flavour, int class, const char *what)
+static void make_record(struct tt_check *check, enum tt_call_form form, int class, const char *what)
 {
     struct tt_record *mine = &check->meeting->mine;
 
     if (class == MPI_SUCCESS) {
-        tt_fingerprint(mine, check->job, flavour);
-        tt_check_buffers(mine, check->job);
+        tt_fingerprint(mine, &check->job, form);
+        tt_check_buffers(mine, &check->job);
     } else {
-        tt_fingerprint_call(mine, check->job->call, flavour);
+        tt_fingerprint_call(mine, check->job.call, form);
         snprintf(mine->fault, sizeof mine->fault, "%s", what);
     }
 }
 
-static void begin(struct tt_check *check)
+void tt_check_open(struct tt_check *check, const struct tt_call *c, struct tt_comm *comm, enum tt_call_form form)
 {
-    struct tt_comparison *m = check->meeting;
+    const char *what = "";
+    int class;
 
-    if (is_first(check)) {
-        m->records[0] = m->mine;
-        await_all(check, RECORD);
-        return;
-    }
-    receive(check, &m->verdict, sizeof m->verdict, 0, VERDICT, &m->coming);
-    send(check, &m->mine, sizeof m->mine, 0, RECORD, &m->sent);
-}
-
-void tt_check_open(struct tt_check *check, struct tt_job *job, enum tt_flavour flavour, int class, const char *what)
-{
-    struct tt_comm *comm = job->comm;
-
-    *check = (struct tt_check){.comm = comm, .job = job, .state = WAITING};
+    *check = (struct tt_check){.comm = comm, .form = form, .state = WAITING};
+    check->job = (struct tt_job){.call = c, .row = &tt_rows[c->coll], .comm = comm};
+    class = tt_job_describe(&check->job, &what);
     if (!comm->checks)
         comm->checks = calloc(1, sizeof *comm->checks);
-    check->meeting = comm->checks ? meeting_new(comm) : NULL;
+    check->meeting = comm->checks ? meeting_new() : NULL;
     if (!check->meeting) {
         fail(check, "out of host memory: this rank cannot say what it calls");
         check->alone = true;
@@ -551,34 +685,47 @@ void tt_check_open(struct tt_check *check, struct tt_job *job, enum tt_flavour f
         return;
     }
     check->number = comm->checks->opened++;
-    name_comm(check, job->call->comm);
-    make_record(check, flavour, class, what);
-    if (!comm->checks->dead)
-        begin(check);
+    name_comm(check, c->comm);
+    make_record(check, form, class, what);
 }
 
-/* What is still under way is cancelled; answers that nobody takes in stay with their room. */
-void tt_check_end(struct tt_check *check)
+/* Of messages that are still on their way to somebody, the room stays. */
+static bool let_go(MPI_Request *sends, int n)
 {
-    struct tt_comparison *m = check->meeting;
-    bool told = true;
+    const bool all = all_done(sends, n);
 
-    if (!m)
-        return;
-    drop(&m->coming);
-    for (int r = 1; m->requests && r < check->comm->size; r++)
-        drop(&m->requests[r]);
-    told = !m->sends || all_are_told(check);
-    for (int r = 1; m->sends && !told && r < check->comm->size; r++)
-        if (m->sends[r] != MPI_REQUEST_NULL)
-            PMPI_Request_free(&m->sends[r]);
-    if (m->sent != MPI_REQUEST_NULL && !is_done(&m->sent)) {
-        PMPI_Request_free(&m->sent);
-        told = false;
-    }
+    for (int i = 0; i < n && !all; i++)
+        if (sends[i] != MPI_REQUEST_NULL)
+            PMPI_Request_free(&sends[i]);
+    return all;
+}
+
+static void end_meeting(struct tt_comparison *m, int size)
+{
+    bool told;
+
+    drop(&m->down);
+    for (int i = 0; i < m->nbelow; i++)
+        drop(&m->from_below[i]);
+    for (int r = 1; m->hearing && r < size; r++)
+        drop(&m->hearing->coming[r]);
+    told = let_go(m->to_below, m->nbelow);
+    told &= let_go(&m->up, 1);
+    told &= let_go(&m->said, 1);
+    if (m->hearing)
+        told &= let_go(m->hearing->sends, size);
     if (told)
         meeting_free(m);
+}
+
+void tt_check_close(struct tt_check *check)
+{
+    if (check->comm->checks && is_its_turn(check))
+        check->comm->checks->next++;
+    if (check->meeting)
+        end_meeting(check->meeting, check->comm->size);
     check->meeting = NULL;
+    tt_job_end(&check->job);
 }
 
 int tt_check_raise(const struct tt_check *check, MPI_Comm comm)
@@ -592,17 +739,12 @@ static bool is_over(void *check)
     return tt_check_poll(check);
 }
 
-int tt_check_call(const struct tt_call *c, struct tt_comm *comm)
+int tt_check_call(const struct tt_call *c, struct tt_comm *comm, enum tt_call_form form)
 {
-    struct tt_job job = {.call = c, .row = &tt_rows[c->coll], .comm = comm};
     struct tt_check check;
-    const char *what = "";
-    const int class = tt_job_describe(&job, &what);
 
-    tt_check_open(&check, &job, TT_BLOCKING, class, what);
+    tt_check_open(&check, c, comm, form);
     tt_wait(is_over, &check);
-    tt_check_next(&check);
-    tt_check_end(&check);
-    tt_job_end(&job);
+    tt_check_close(&check);
     return check.failed ? tt_check_raise(&check, c->comm) : MPI_SUCCESS;
 }

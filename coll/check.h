@@ -7,15 +7,17 @@
 
 struct tt_checks; /* of a communicator: coll/check.c */
 
-/* One call's, on one rank. Zeros with nothing behind them are none. */
+/* One call's, on one rank. */
 struct tt_check {
     struct tt_comm *comm;
-    struct tt_job *job; /* what it means; stays until the end */
-    uint64_t number;    /* of those on comm: they are over in this order, on all ranks */
+    struct tt_job job; /* what it means; stays until the end, as do the call and what it points to */
+    enum tt_call_form form;
+    uint64_t number;   /* of those on comm: they are over in this order, on all ranks */
     int state;
-    int64_t since;              /* nanoseconds: waiting */
-    bool impatient;             /* rank 0 has been told so */
-    char on[64];                /* the communicator, in words */
+    int64_t since;  /* nanoseconds: waiting, since it has heard of rank 0; */
+    bool impatient; /* rank 0 has been told so; */
+    bool gives_up;  /* rank 0: it only wants to know who is there */
+    char on[64];    /* the communicator, in words */
     struct tt_comparison *meeting; /* what is under way */
     bool failed;
     bool alone; /* and the others may not know */
@@ -25,21 +27,19 @@ struct tt_check {
 /* Is this communicator's ranks' agreement checked? A branch. */
 bool tt_checks(const struct tt_comm *comm);
 
-/* Begins: sends this rank's record to rank 0 of the communicator. job: as tt_job_describe left it; class and what: what
- * that returned, MPI_SUCCESS or why the arguments make no sense. Calls must be opened in the order in which they are
- * made.
- */
-void tt_check_open(struct tt_check *check, struct tt_job *job, enum tt_flavour flavour, int class, const char *what);
+/* Begins: notes what this rank calls, or why that makes no sense. Checks must be opened in the order in which the calls
+ * are made. Blocking, nonblocking and persistent calls are all checked by this, and differ only in who polls. */
+void tt_check_open(struct tt_check *check, const struct tt_call *c, struct tt_comm *comm, enum tt_call_form form);
 
 /* True when all ranks have met and agree, or check->failed says that they do not, or that some have not come. Never
- * blocks. The call itself must then begin before any other of the communicator's is asked: tt_check_next says that it
- * has. */
+ * blocks. If they agree, the call is to begin, and then the check to be closed, before any other of the communicator's is
+ * polled: so all begin in the same order on all ranks. */
 bool tt_check_poll(struct tt_check *check);
-void tt_check_next(struct tt_check *check);
-void tt_check_end(struct tt_check *check);
+void tt_check_close(struct tt_check *check);
 
-/* A blocking call: all of the above. MPI_SUCCESS, or an error code that the error handler has seen. */
-int tt_check_call(const struct tt_call *c, struct tt_comm *comm);
+/* All of the above, of a call that may wait for the others: MPI_SUCCESS, or an error code that the error handler has
+ * seen. */
+int tt_check_call(const struct tt_call *c, struct tt_comm *comm, enum tt_call_form form);
 
 /* Raises why through comm's error handler: the same text on every rank. Returns the error code. */
 int tt_check_raise(const struct tt_check *check, MPI_Comm comm);

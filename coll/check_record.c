@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_GROUPS = 4, MAX_RANGES = 8 }; /* that are told one by one */
+#include "coll/ranks.h"
 
-/* ---- words ---- */
+enum { MAX_GROUPS = 4 }; /* that are told one by one */
 
 struct text {
     char *at;
@@ -32,32 +32,32 @@ static void add(struct text *t, const char *format, ...)
     t->left -= (size_t)n;
 }
 
-char *tt_ranks_print(char *text, size_t size, const signed char *group, int n, signed char which)
+/* ---- digests ---- */
+
+struct tt_digest tt_digest_of(const struct tt_record *r)
 {
-    struct text t = {text, size};
-    int ranges = 0, members = 0;
+    struct tt_digest d = {.pairs = r->pairs, .amiss = r->fault[0] != '\0'};
 
-    for (int r = 0; r < n; r++)
-        members += group[r] == which;
-    add(&t, members == 1 ? "rank " : "ranks ");
-    for (int r = 0; r < n; r++) {
-        int end = r;
-
-        if (group[r] != which)
-            continue;
-        while (end + 1 < n && group[end + 1] == which)
-            end++;
-        if (ranges++ == MAX_RANGES) {
-            add(&t, ",... (%d in all)", members);
-            break;
-        }
-        add(&t, "%s%d", ranges > 1 ? "," : "", r);
-        if (end > r)
-            add(&t, "-%d", end);
-        r = end;
-    }
-    return text;
+    memcpy(d.value, r->value, sizeof d.value);
+    return d;
 }
+
+void tt_digest_join(struct tt_digest *d, const struct tt_digest *more)
+{
+    for (int i = 0; i < TT_NCHECKED; i++) {
+        d->amiss |= d->value[i] && more->value[i] && d->value[i] != more->value[i];
+        d->value[i] = d->value[i] ? d->value[i] : more->value[i];
+    }
+    d->pairs += more->pairs;
+    d->amiss |= more->amiss;
+}
+
+bool tt_digest_agrees(const struct tt_digest *d)
+{
+    return !d->amiss && d->pairs == 0;
+}
+
+/* ---- words ---- */
 
 static const struct {
     const char *words;

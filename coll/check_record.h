@@ -23,8 +23,18 @@ struct tt_record {
     char fault[200];                                       /* what is wrong with its arguments alone; empty: nothing */
 };
 
-/* "rank 3", "ranks 0-30,32-63": those of n that are in the group `which`. Returns text. */
-char *tt_ranks_print(char *text, size_t size, const signed char *group, int n, signed char which);
+/* What some ranks' records come to, if all is well: of constant size, however many they are. It travels as it is. */
+struct tt_digest {
+    uint64_t value[TT_NCHECKED]; /* of those that have a say; 0: none has */
+    uint64_t pairs;
+    uint64_t amiss; /* 1: two of them differ, or a rank's own arguments are wrong */
+};
+
+struct tt_digest tt_digest_of(const struct tt_record *r);
+void tt_digest_join(struct tt_digest *d, const struct tt_digest *more);
+
+/* All ranks' being in it: is there nothing to tell? */
+bool tt_digest_agrees(const struct tt_digest *d);
 
 /* Do the records of n ranks agree? If not, text says in what, and who says what; on: the communicator, in words. */
 bool tt_records_agree(const struct tt_record *records, int n, const char *on, char *text, size_t size);

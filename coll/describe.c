@@ -10,6 +10,7 @@
 #include "coll/config.h"
 #include "coll/gaps.h"
 #include "coll/job.h"
+#include "coll/watch.h"
 
 static bool has(const struct tt_job *job, unsigned trait)
 {
@@ -480,6 +481,17 @@ void tt_job_end(struct tt_job *job)
 
 /* ---- where the sides are ---- */
 
+/* The first time that memory of a GPU is met, this starts what works there. */
+static struct tt_place *place_of(const struct tt_mem *mem)
+{
+    const uint64_t begun = tt_listening ? tt_setup_begin() : 0;
+    struct tt_place *place = tt_place_of(mem);
+
+    if (begun)
+        tt_setup_end(begun);
+    return place;
+}
+
 static int side_look(struct tt_side *side)
 {
     const struct tt_block *b = NULL;
@@ -492,7 +504,7 @@ static int side_look(struct tt_side *side)
         return -1;
     side->on_device = tt_mem_on_device(&side->mem);
     if (side->on_device)
-        side->place = tt_place_of(&side->mem);
+        side->place = place_of(&side->mem);
     if (!side->place)
         return -1;
     return side->buf ? 0 : tt_side_scan(side);

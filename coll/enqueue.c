@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives in the order of a CUDA stream: tutti_<collective>_enqueue. The call leaves an event and a host function
- * in the stream and returns. When the event has been reached, the progress thread starts a nonblocking collective, as
- * the program could have; when that is over, the host function ends, and the stream goes on. So the collective itself
- * is served by the same algorithms, staging and checks as any other. It costs two turns of the progress thread's nap,
- * some 10 us, and while a stream waits, CUDA's thread for host functions: those of other streams may have to wait, too,
- * which is why nothing of Tutti's own but these is one.
+/* Collectives in the order of a CUDA stream: tutti_<collective>_enqueue. The call leaves an event and a gate in the
+ * stream and returns. When the event has been reached, the progress thread starts a nonblocking collective, as the
+ * program could have; when that is over, it opens the gate, and the stream goes on. So the collective itself is served
+ * by the same algorithms, staging and checks as any other. It costs a nap of the progress thread's, some 20 us. Where
+ * the driver has no gates (gates.h), a host function waits in their place, and while it does, CUDA's thread for those:
+ * host functions of other streams may have to wait, too.
  *
  * All that was enqueued starts in the order in which it was, in all streams: so ranks that enqueue in one order start
  * in one order. */
@@ -26,6 +26,7 @@
 #include "coll/wrap.h"
 #include "cuda/dev.h"
 #include "cuda/driver.h"
+#include "cuda/gates.h"
 
 struct queued {
     struct queued *next;
@@ -34,8 +35,10 @@ struct queued {
     CUcontext context; /* of the stream */
     CUevent reached;
     MPI_Request request;
+    bool has_gate;
+    struct tt_gate gate; /* or else: */
     atomic_bool over;
-    atomic_int holders; /* the queue, and the host function */
+    atomic_int holders; /* the queue; and the host function, if there is one */
 };
 
 static struct {
@@ -159,6 +162,8 @@ static bool has_ended(struct queued *q)
     if (q->request != MPI_REQUEST_NULL && !tt_test_for(&q->request, &error))
         return false;
     note(error);
+    if (q->has_gate)
+        tt_gate_open(&q->gate);
     atomic_store(&q->over, true);
     return true;
 }
@@ -228,7 +233,19 @@ static int is_possible(CUstream stream, char *why, size_t size)
     return -1;
 }
 
-/* The event, then the function that waits. What was put into the stream stays there if the second fails, to no harm. */
+/* The gate, or a function that waits. */
+static int hold_stream(struct queued *q, CUstream stream)
+{
+    const struct tt_driver *d = tt_driver_find();
+
+    q->has_gate = tt_gate_put(d, stream, &q->gate) == 0;
+    if (q->has_gate)
+        return 0;
+    atomic_store(&q->holders, 2);
+    return tt_driver_check(d, d->cuLaunchHostFunc(stream, wait_in_stream, q), "cuLaunchHostFunc");
+}
+
+/* The event, then what waits. What was put into the stream stays there if the second fails, to no harm. */
 static int put_into_stream(struct queued *q, CUstream stream)
 {
     const struct tt_driver *d = tt_driver_find();
@@ -236,8 +253,7 @@ static int put_into_stream(struct queued *q, CUstream stream)
     if (tt_driver_check(d, d->cuCtxGetCurrent(&q->context), "cuCtxGetCurrent") ||
         tt_driver_check(d, d->cuEventCreate(&q->reached, CU_EVENT_DISABLE_TIMING), "cuEventCreate"))
         return -1;
-    if (tt_driver_check(d, d->cuEventRecord(q->reached, stream), "cuEventRecord") == 0 &&
-        tt_driver_check(d, d->cuLaunchHostFunc(stream, wait_in_stream, q), "cuLaunchHostFunc") == 0)
+    if (tt_driver_check(d, d->cuEventRecord(q->reached, stream), "cuEventRecord") == 0 && hold_stream(q, stream) == 0)
         return 0;
     d->cuEventDestroy(q->reached);
     return -1;
@@ -278,7 +294,7 @@ static int enqueue(const struct tt_call *c, void *stream)
         return fail(c, "out of host memory");
     q->call = *c;
     q->request = MPI_REQUEST_NULL;
-    atomic_init(&q->holders, 2);
+    atomic_init(&q->holders, 1);
     if (copy_arrays(q, comm) || put_into_stream(q, stream)) {
         snprintf(why, sizeof why, "%s", q->arrays ? tt_fault() : "out of host memory");
         free(q->arrays);

@@ -59,16 +59,15 @@ static void print_block(char *text, size_t size, MPI_Count count, MPI_Datatype t
     snprintf(text, size, "%lld x %s", (long long)count, name);
 }
 
-static void print_call(char *text, size_t size, enum tt_coll coll, enum tt_flavour flavour)
+static void print_call(char *text, size_t size, enum tt_coll coll, enum tt_call_form form)
 {
     const char *name = tt_rows[coll].name;
 
-    if (flavour == TT_BLOCKING)
-        snprintf(text, size, "%s", name);
-    else if (flavour == TT_NONBLOCKING)
+    if (form == TT_CALL_NONBLOCKING)
         snprintf(text, size, "MPI_I%s", tt_coll_name(coll));
     else
-        snprintf(text, size, "the start of %s_init", name);
+        snprintf(text, size, "%s%s%s", form == TT_CALL_START ? "the start of " : "", name,
+                 form == TT_CALL_BLOCKING ? "" : "_init");
 }
 
 /* ---- values ---- */
@@ -194,18 +193,18 @@ static void say_data(struct tt_record *r, const struct tt_job *job)
         say_blocks(r, job);
 }
 
-void tt_fingerprint_call(struct tt_record *r, const struct tt_call *c, enum tt_flavour flavour)
+void tt_fingerprint_call(struct tt_record *r, const struct tt_call *c, enum tt_call_form form)
 {
     *r = (struct tt_record){
-        .value = {[TT_CHECKED_collective] = 1 + (uint64_t)c->coll, [TT_CHECKED_form] = 1 + (uint64_t)flavour}};
-    print_call(r->call, sizeof r->call, c->coll, flavour);
+        .value = {[TT_CHECKED_collective] = 1 + (uint64_t)c->coll, [TT_CHECKED_form] = 1 + (uint64_t)form}};
+    print_call(r->call, sizeof r->call, c->coll, form);
 }
 
-void tt_fingerprint(struct tt_record *r, const struct tt_job *job, enum tt_flavour flavour)
+void tt_fingerprint(struct tt_record *r, const struct tt_job *job, enum tt_call_form form)
 {
     const struct tt_call *c = job->call;
 
-    tt_fingerprint_call(r, c, flavour);
+    tt_fingerprint_call(r, c, form);
     if (has(job, TT_ROOTED)) {
         r->value[TT_CHECKED_root] = 1 + (uint64_t)c->root;
         snprintf(r->root, sizeof r->root, "%d", c->root);

@@ -6,16 +6,24 @@
 #include "coll/begin.h"
 #include "coll/check_record.h"
 
+/* How a collective is called: forms do not match one another. */
+enum tt_call_form {
+    TT_CALL_BLOCKING = TT_BLOCKING,
+    TT_CALL_NONBLOCKING = TT_NONBLOCKING,
+    TT_CALL_START = TT_PERSISTENT, /* of one that was made before */
+    TT_CALL_INIT
+};
+
 /* The messages of a v-collective from ranks [from[0], from[1]) to ranks [to[0], to[1]). */
 struct tt_pairs {
     int from[2], to[2];
 };
 
 /* Fills all of r but its fault. job: what the call means. */
-void tt_fingerprint(struct tt_record *r, const struct tt_job *job, enum tt_flavour flavour);
+void tt_fingerprint(struct tt_record *r, const struct tt_job *job, enum tt_call_form form);
 
 /* Of a call whose arguments make no sense: which it is, and nothing else. */
-void tt_fingerprint_call(struct tt_record *r, const struct tt_call *c, enum tt_flavour flavour);
+void tt_fingerprint_call(struct tt_record *r, const struct tt_call *c, enum tt_call_form form);
 
 /* This rank's share of record.pairs in some of the messages; and, of one message, what it is in words to the rank that
  * sends it (sends) or that expects it: "" if it is no affair of this rank's. */

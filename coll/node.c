@@ -17,6 +17,9 @@
 #include "coll/node_read.h"
 #include "coll/node_segment.h"
 
+/* The words of TUTTI_NODE. */
+enum { TT_NODE_OFF, TT_NODE_ON, TT_NODE_READ };
+
 /* The ranks of the segment, this one among them. */
 static struct {
     struct tt_segment segment;
@@ -60,7 +63,8 @@ static void learn_names(MPI_Comm members)
     PMPI_Allgather(&pid, sizeof pid, MPI_BYTE, node.pids, sizeof pid, MPI_BYTE, members);
 }
 
-/* Collective. Where that is not allowed, long messages go through shared memory as short ones do. */
+/* For long messages to be read where they are. Collective. Where that is not allowed, long messages go through shared
+ * memory as short ones do. */
 static void see_each_other(MPI_Comm members)
 {
     pid_t *pids = calloc((size_t)node.n, sizeof *pids);
@@ -104,7 +108,8 @@ static void join(MPI_Comm members)
         return;
     }
     learn_names(members);
-    see_each_other(members);
+    if (tt_config.node == TT_NODE_READ)
+        see_each_other(members);
 }
 
 /* Said by one rank: the lowest of those that it concerns. */
@@ -124,7 +129,7 @@ void tt_node_open(void)
     char why[160] = "";
     int level = MPI_THREAD_SINGLE, mine, any = 0;
 
-    if (!tt_config.node)
+    if (tt_config.node == TT_NODE_OFF)
         return;
     PMPI_Query_thread(&level);
     node.threaded = level == MPI_THREAD_MULTIPLE;

@@ -7,9 +7,11 @@
 
 #include "coll/node_gpu.h"
 #include "coll/node_offer.h"
-#include "cuda/cells.h"
+#include "coll/ticks.h"
+#include "cuda/dev.h"
+#include "cuda/stream.h"
 
-enum { LEAST_CHUNK = 8 << 10, MOST_CHUNK = 128 << 10, CHUNKS = 4 };
+enum { LEAST_CHUNK = 32 << 10, MOST_CHUNK = 128 << 10, CHUNKS = 4 };
 
 /* A message that nobody has asked for yet: as much of it as is here, or the name under which it was offered. */
 struct tt_stray {
@@ -57,6 +59,7 @@ int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size)
     tt_flights_clear(&c->confirming);
     if (!tt_ring_open(&c->out, out, size) || !tt_ring_open(&c->in, in, size))
         return -1;
+    c->put.reading = c->out.pace;
     c->out.ends = calloc(c->out.nrecords, sizeof *c->out.ends);
     c->leaving = calloc(c->out.nrecords, sizeof *c->leaving);
     c->landing = calloc(c->in.nrecords, sizeof *c->landing);
@@ -119,6 +122,7 @@ static struct tt_piece copy_down(struct tt_channel *c, struct tt_flight *f, stru
 {
     struct tt_piece piece = {.flight = NULL};
 
+    r->stores = TT_NSTORES;
     tt_gpu_pin(f, &c->out);
     f->failed = f->failed || tt_gpu_copy(f, TT_DOWN, bytes, (const char *)f->buf + f->moved, n, &piece.mark);
     r->spoilt = f->failed;
@@ -131,10 +135,14 @@ static struct tt_piece copy_down(struct tt_channel *c, struct tt_flight *f, stru
 
 static struct tt_piece put(struct tt_channel *c, struct tt_flight *f, struct tt_record *r, char *bytes, size_t n)
 {
+    enum tt_stores stores = TT_NSTORES;
+
     if (n > 0 && f->place)
         return copy_down(c, f, r, bytes, n);
     if (n > 0)
-        memcpy(bytes, (const char *)f->buf + f->moved, n);
+        stores = tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n);
+    if (!r->is_inline)
+        r->stores = stores;
     return (struct tt_piece){.flight = NULL};
 }
 
@@ -143,7 +151,7 @@ static bool write_record(struct tt_channel *c, struct tt_flight *f)
 {
     const bool is_inline = f->bytes <= TT_INLINE && !f->is_wanted;
     const size_t chunk = chunk_of(c, f->bytes), left = f->bytes - f->moved;
-    const size_t n = left < chunk ? left : chunk;
+    const size_t n = tt_put_most(&c->put, left < chunk ? left : chunk);
     struct tt_piece piece;
     char *bytes;
     struct tt_record *r = tt_ring_claim(&c->out, is_inline ? 0 : n, &bytes);
@@ -166,17 +174,17 @@ static bool write_record(struct tt_channel *c, struct tt_flight *f)
     return true;
 }
 
+/* One piece of it, so that the two sides write and read in turn, and find in the cache what was written. False: it is
+ * not the last. */
 static bool write_message(struct tt_channel *c, struct tt_flight *f)
 {
-    do
-        if (!write_record(c, f))
-            return false;
-    while (f->moved < f->bytes);
+    if (!write_record(c, f) || f->moved < f->bytes)
+        return false;
     f->over = !f->undone;
     return true;
 }
 
-/* Some are offered, unless that was to no avail. False if there is no room. */
+/* Some are offered, unless that was to no avail. False if it is to be gone on with. */
 static bool begin_send(struct tt_channel *c, struct tt_flight *f)
 {
     const bool may = (f->place || (c->is_read && f->bytes >= TT_READ_LEAST)) && !f->is_wanted && f->moved == 0;
@@ -244,9 +252,9 @@ void tt_channel_keep(struct tt_flight *f, const char *bytes, size_t n)
 
     f->folded = tt_channel_folds(f);
     if (f->folded)
-        fold->cell->host(fold->dst + f->moved, sources, 2, n / fold->cell->size);
+        tt_host_reduce_part(fold->cell, fold->dst + f->moved, sources, n / fold->cell->size, f->bytes);
     else
-        memcpy((char *)f->buf + f->moved, bytes, n);
+        tt_copy_part((char *)f->buf + f->moved, bytes, n, f->bytes);
 }
 
 /* Of these, what it has not had by another way. */
@@ -275,6 +283,19 @@ static struct tt_piece land(struct tt_flight *f, const char *bytes, size_t n)
         return piece;
     f->failed = tt_gpu_copy(f, TT_UP, to, bytes, kept, &piece.mark);
     piece.flight = f->failed ? NULL : f;
+    return piece;
+}
+
+/* The same, for the other to know how long it takes. */
+static struct tt_piece land_timed(struct tt_channel *c, struct tt_flight *f, const struct tt_record *r,
+                                  const char *bytes)
+{
+    const bool tells = r->length >= TT_PUT_LEAST && r->stores < TT_NSTORES && !f->place;
+    const uint64_t start = tells ? tt_ticks() : 0;
+    const struct tt_piece piece = land(f, bytes, r->length);
+
+    if (tells)
+        tt_pace_see(c->in.pace, r->stores, tt_ticks() - start, r->length);
     return piece;
 }
 
@@ -347,7 +368,7 @@ static bool read_bytes(struct tt_channel *c, const struct tt_record *r, const ch
         f->spoilt |= r->spoilt;
         if (f->place)
             tt_gpu_pin(f, &c->in);
-        piece = land(f, bytes, r->length);
+        piece = land_timed(c, f, r, bytes);
         f->undone += piece.flight != NULL;
         if (f->moved == f->arrived)
             c->inbound = NULL;
@@ -383,13 +404,17 @@ static bool read_record(struct tt_channel *c, const struct tt_record *r)
     }
 }
 
-/* What nobody waits for is left in the ring. */
+/* What nobody waits for is left in the ring. Up to one long piece: see write_message. */
 static void receive_on(struct tt_channel *c)
 {
     const struct tt_record *r;
+    bool is_long = false;
 
-    while (c->expected > 0 && (r = tt_ring_look(&c->in)) && read_record(c, r))
-        ;
+    while (!is_long && c->expected > 0 && (r = tt_ring_look(&c->in))) {
+        is_long = !r->is_inline && r->length > TT_PUT_LEAST;
+        if (!read_record(c, r))
+            return;
+    }
 }
 
 /* What copies have read, and what stands behind it. */

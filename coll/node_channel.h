@@ -7,11 +7,12 @@
  * So a message needs no question and no answer, and nobody's sending waits for anything but the other's polling of this
  * channel, which he does as long as he waits for anything from here.
  *
- * Long messages, and bytes on a GPU, are offered first, for the other to fetch (node_offer.c). If he cannot, they are
+ * Bytes on a GPU, and with TUTTI_NODE=read long messages, are offered first, for the other to fetch (node_offer.c). If he cannot, they are
  * copied to the ring, or from it, by their place, and records are published, or passed, in order as copies end. */
 #ifndef TT_NODE_CHANNEL_H
 #define TT_NODE_CHANNEL_H
 
+#include "coll/node_put.h"
 #include "coll/node_ring.h"
 #include "coll/wire.h"
 
@@ -36,6 +37,7 @@ struct tt_patience {
 
 struct tt_channel {
     struct tt_ring out, in;
+    struct tt_put put;          /* into out */
     struct tt_flights sends;    /* that are not over */
     struct tt_flights receives; /* that no message has been found for */
     unsigned expected;          /* receives that are not over, and offers that have no answer */

@@ -14,7 +14,8 @@ static uint32_t count_records(size_t size)
     return n;
 }
 
-/* The reader's line is apart from the records by one more, since processors fetch lines in pairs. */
+/* The reader's line, which begins with a flag and has its pace in the middle, is apart from the records by one more,
+ * since processors fetch lines in pairs. */
 bool tt_ring_open(struct tt_ring *r, void *memory, size_t size)
 {
     const uint32_t n = count_records(size);
@@ -23,6 +24,7 @@ bool tt_ring_open(struct tt_ring *r, void *memory, size_t size)
     if (size < 2 * head)
         return false;
     *r = (struct tt_ring){.read = memory,
+                          .pace = (struct tt_pace *)((char *)memory + TT_LINE / 2),
                           .records = (struct tt_record *)((char *)memory + 2 * TT_LINE),
                           .bytes = (char *)memory + head,
                           .nrecords = n,

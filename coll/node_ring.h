@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "coll/node_flag.h"
+#include "coll/node_put.h"
 
 enum { TT_LINE = 64, TT_INLINE = 40 };
 
@@ -45,6 +46,7 @@ struct tt_record {
             uint64_t total;
             uint64_t at; /* where its bytes are in the ring of bytes; or see TT_SHOWS */
             uint32_t number;
+            uint32_t stores; /* enum tt_stores, by which the bytes were written; or TT_NSTORES: by others */
         };
     };
 };
@@ -52,7 +54,8 @@ _Static_assert(sizeof(struct tt_record) == TT_LINE, "a record is a cache line");
 
 /* One side's view. */
 struct tt_ring {
-    tt_flag *read; /* how many records have been read */
+    tt_flag *read;        /* how many records have been read */
+    struct tt_pace *pace; /* at which the reader does */
     struct tt_record *records;
     char *bytes;
     uint32_t nrecords; /* a power of two */

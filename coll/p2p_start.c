@@ -4,6 +4,7 @@
  * and the image stays until the request is gone. Of a persistent one the image is filled anew at every start. */
 #include <stdlib.h>
 
+#include "coll/awaited.h"
 #include "coll/error.h"
 #include "coll/init.h"
 #include "coll/p2p.h"
@@ -130,15 +131,24 @@ static int depart(const struct tt_p2p *c, enum tt_p2p_form form, MPI_Request *re
     }
 }
 
+static int noted(const struct tt_p2p *c, enum tt_p2p_form form, MPI_Request *request)
+{
+    const int error = depart(c, form, request);
+
+    if (error == MPI_SUCCESS)
+        tt_awaited_message(*request, c, form == TT_FORM_INIT);
+    return error;
+}
+
 int tt_p2p_start(const struct tt_p2p *c, MPI_Request *request)
 {
     if (tt_inside || !tt_is_on())
         return tt_p2p_native_start(c, request);
     tt_progress();
-    return depart(c, TT_FORM_START, request);
+    return noted(c, TT_FORM_START, request);
 }
 
 int tt_p2p_init(const struct tt_p2p *c, MPI_Request *request)
 {
-    return tt_inside || !tt_is_on() ? tt_p2p_native_init(c, request) : depart(c, TT_FORM_INIT, request);
+    return tt_inside || !tt_is_on() ? tt_p2p_native_init(c, request) : noted(c, TT_FORM_INIT, request);
 }

@@ -29,9 +29,11 @@ static uint32_t ncomms, nfaults;
 static uint16_t of_collective[TT_NCOLLS]; /* their names */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
+_Static_assert(sizeof(struct tt_record_line) == 128, "two lines of the cache, as sections begin at one");
+
 static struct tt_record_line *line_at(uint64_t serial)
 {
-    return &file.lines[(serial - 1) % tt_record_kinds[TT_RECORD_LINE].count];
+    return &file.lines[(serial - 1) % TT_RECORD_LINES];
 }
 
 /* An event's line; NULL: it has been written over since. */
@@ -74,7 +76,7 @@ static uint16_t name_add(const char *text, uint16_t kin)
         s = (s + 1) % NAME_SLOTS;
     if (names[s].text) {
         index = names[s].index;
-    } else if (nnames < tt_record_kinds[TT_RECORD_NAME].count) {
+    } else if (nnames < TT_RECORD_NAMES) {
         index = nnames++;
         copy_text(file.names[index].text, sizeof file.names[index].text, text);
         file.names[index].kin = kin;
@@ -139,7 +141,7 @@ static uint16_t name_of_algorithm(const struct tt_alg *alg)
 
 static struct tt_record_comm *comm_at(uint32_t ordinal)
 {
-    return &file.comms[ordinal % tt_record_kinds[TT_RECORD_COMM].count];
+    return &file.comms[ordinal % TT_RECORD_COMMS];
 }
 
 static void comm_name(const struct tt_event *e, char *to, size_t size)
@@ -182,7 +184,7 @@ static uint64_t known_from = 1, known_to; /* the module that was called from las
 static void find_module(uint64_t caller)
 {
     for (int tries = 0; tries < 2; tries++) {
-        for (uint32_t i = 0; i < tt_record_kinds[TT_RECORD_MODULE].count; i++) {
+        for (uint32_t i = 0; i < TT_RECORD_MODULES; i++) {
             const struct tt_record_module *m = &file.modules[i];
 
             if (caller >= m->from && caller < m->to) {
@@ -245,17 +247,17 @@ static void enter(struct tt_event *e)
     l->number = e->number;
     l->entered = e->entered;
     l->begun = l->moved = l->left = l->setup = 0;
-    l->caller = caller_of(e->call->caller);
+    l->caller = caller_of(e->caller);
     l->bytes = -1;
     l->sent = l->received = 0;
     l->collective = of_collective[e->call->coll];
     l->algorithm = 0;
     l->flavour = (uint8_t)e->flavour;
     l->send_memory = l->recv_memory = l->handed = l->own_fault = 0;
-    l->gpu = -1;
+    l->gpu = TT_NO_GPU;
     l->error = 0;
     l->fault = 0;
-    l->thread = (uint16_t)tt_thread_number();
+    l->thread = (uint8_t)tt_thread_number();
     fill_asked(l, e);
     e->of[TT_LISTENER_record] = (void *)(uintptr_t)serial;
     atomic_signal_fence(memory_order_seq_cst);
@@ -302,7 +304,7 @@ static void begin(struct tt_event *e)
     if (tt_job_touches_device(job)) {
         l->send_memory = memory_of(&job->send);
         l->recv_memory = memory_of(&job->recv);
-        l->gpu = job->send.on_device ? job->send.mem.device : job->recv.mem.device;
+        l->gpu = (uint8_t)(job->send.on_device ? job->send.mem.device : job->recv.mem.device);
     }
     if (e->comm && comm_of(e))
         comm_of(e)->id = e->comm->id;
@@ -323,7 +325,7 @@ static uint32_t note_fault(const char *why)
 
     pthread_mutex_lock(&making);
     ordinal = ++nfaults;
-    f = &file.faults[ordinal % tt_record_kinds[TT_RECORD_FAULT].count];
+    f = &file.faults[ordinal % TT_RECORD_FAULTS];
     f->ordinal = 0;
     copy_text(f->text, sizeof f->text, why);
     f->ordinal = ordinal;
@@ -352,22 +354,34 @@ static void leave(struct tt_event *e)
 
 static struct tt_record_spot *spot(void)
 {
-    return &file.spots[tt_thread_number() % tt_record_kinds[TT_RECORD_SPOT].count];
+    return &file.spots[tt_thread_number() % TT_RECORD_SPOTS];
 }
 
-static void enter_spot(const struct tt_spot *s)
+static void fill_spot(struct tt_record_spot *at, const struct tt_spot *s)
 {
-    struct tt_record_spot *at = spot();
     const struct tt_comm *c = s->comm == MPI_COMM_NULL ? NULL : tt_comm_known(s->comm);
 
-    if (!file.head)
-        return;
-    copy_text(at->name, sizeof at->name, s->name);
     at->caller = caller_of(s->caller);
     at->peer = s->peer;
     at->tag = s->tag;
     at->comm = c ? c->ordinal : 0;
+    at->line = (uintptr_t)s->awaited.line;
+    at->more = (uint32_t)s->more;
+    copy_text(at->awaits, sizeof at->awaits, s->awaited.kind ? s->awaited.kind : "");
     at->since = s->entered;
+}
+
+/* The name last: where there is none, it is in no such call. */
+static void enter_spot(const struct tt_spot *s)
+{
+    struct tt_record_spot *at = spot();
+
+    if (!file.head)
+        return;
+    fill_spot(at, s);
+    at->asked = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    copy_text(at->name, sizeof at->name, s->name);
 }
 
 static void leave_spot(const struct tt_spot *s)
@@ -379,6 +393,19 @@ static void leave_spot(const struct tt_spot *s)
         return;
     at->name[0] = '\0';
     at->left = tt_ticks();
+}
+
+/* Of tests in a row for the same, the first tells since when. */
+static void ask(const struct tt_spot *s)
+{
+    struct tt_record_spot *at = spot();
+
+    if (!file.head)
+        return;
+    if (!at->asked || at->line != (uintptr_t)s->awaited.line || at->peer != s->peer ||
+        at->caller != (uintptr_t)s->caller)
+        fill_spot(at, s);
+    at->asked = s->entered;
 }
 
 /* ---- the process ---- */
@@ -536,4 +563,5 @@ const struct tt_listener tt_listen_record = {.open = open_record,
                                              .move = move,
                                              .leave = leave,
                                              .enter_spot = enter_spot,
-                                             .leave_spot = leave_spot};
+                                             .leave_spot = leave_spot,
+                                             .ask = ask};

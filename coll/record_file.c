@@ -123,7 +123,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *to)
     char path[4096];
 
     (void)size;
-    for (int i = 0; i < info->dlpi_phnum && m->n < tt_record_kinds[TT_RECORD_MODULE].count; i++) {
+    for (int i = 0; i < info->dlpi_phnum && m->n < TT_RECORD_MODULES; i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         struct tt_record_module *to_fill = &m->at[m->n];
 

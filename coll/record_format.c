@@ -18,12 +18,12 @@ const struct tt_record_field tt_record_fields[] = {
 #include "coll/record.def"
     {0}};
 
-/* 4,096 calls take half a megabyte. */
-const struct tt_record_kind tt_record_kinds[] = {[TT_RECORD_HEAD] = {"head", sizeof(struct tt_record_head), 1},
-                                                 [TT_RECORD_COMM] = {"comm", sizeof(struct tt_record_comm), 512},
-                                                 [TT_RECORD_MODULE] = {"module", sizeof(struct tt_record_module), 64},
-                                                 [TT_RECORD_NAME] = {"name", sizeof(struct tt_record_name), 256},
-                                                 [TT_RECORD_FAULT] = {"fault", sizeof(struct tt_record_fault), 16},
-                                                 [TT_RECORD_SPOT] = {"spot", sizeof(struct tt_record_spot), 8},
-                                                 [TT_RECORD_LINE] = {"line", sizeof(struct tt_record_line), 4096},
-                                                 [TT_RECORD_NKINDS] = {0}};
+const struct tt_record_kind tt_record_kinds[] = {
+    [TT_RECORD_HEAD] = {"head", sizeof(struct tt_record_head), 1},
+    [TT_RECORD_COMM] = {"comm", sizeof(struct tt_record_comm), TT_RECORD_COMMS},
+    [TT_RECORD_MODULE] = {"module", sizeof(struct tt_record_module), TT_RECORD_MODULES},
+    [TT_RECORD_NAME] = {"name", sizeof(struct tt_record_name), TT_RECORD_NAMES},
+    [TT_RECORD_FAULT] = {"fault", sizeof(struct tt_record_fault), TT_RECORD_FAULTS},
+    [TT_RECORD_SPOT] = {"spot", sizeof(struct tt_record_spot), TT_RECORD_SPOTS},
+    [TT_RECORD_LINE] = {"line", sizeof(struct tt_record_line), TT_RECORD_LINES},
+    [TT_RECORD_NKINDS] = {0}};

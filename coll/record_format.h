@@ -106,6 +106,18 @@ enum tt_record_kind_id {
     TT_RECORD_NKINDS
 };
 
+/* How many entries: powers of two where one is found by a serial modulo that, on every call. 4,096 calls take half a
+ * megabyte. */
+enum {
+    TT_RECORD_COMMS = 512,
+    TT_RECORD_MODULES = 64,
+    TT_RECORD_NAMES = 256,
+    TT_RECORD_FAULTS = 16,
+    TT_RECORD_SPOTS = 8,
+    TT_RECORD_LINES = 4096
+};
+enum { TT_NO_GPU = 255 };
+
 enum tt_record_phase { TT_RUNNING, TT_FINALIZING, TT_FINALIZED, TT_GONE };
 
 #endif

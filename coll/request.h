@@ -9,6 +9,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+struct tt_event;
 struct tt_ticket;
 
 /* What is to be done with a kind of tickets. Functions return MPI error codes, the error handler having seen them. */
@@ -23,6 +24,8 @@ struct tt_business {
     /* Through whose error handler misuse goes. */
     MPI_Comm (*comm)(const struct tt_ticket *t);
     bool cancels; /* MPI_Cancel may be passed on */
+    /* Of a collective: what listeners know of it (watch.h), or NULL. NULL: it is none. */
+    const struct tt_event *(*event)(const struct tt_ticket *t);
 };
 
 /* The first member of its owner's struct. */
@@ -83,6 +86,11 @@ void tt_poll_add(struct tt_poll *p);
 /* Polls all that is under way, in the order in which it began, unless another thread is at it. A load where there is
  * nothing. */
 void tt_progress(void);
+
+/* For a thread that polls for the others: from now on its own polls are not counted; and how often others have polled
+ * while anything was under way, about. */
+void tt_polls_for_others(void);
+unsigned tt_polls_by_others(void);
 
 /* Before MPI is finalised: moves on what is under way until all is over, or for some seconds, for a program may have
  * freed requests of messages that are still to leave. False if something is left. */

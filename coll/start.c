@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/awaited.h"
 #include "coll/begin.h"
 #include "coll/check.h"
 #include "coll/comm.h"
@@ -29,7 +30,6 @@ struct work {
     struct tt_event event; /* if anybody watches: */
     struct tt_event *watched; /* this is it, or NULL */
     struct tt_check *check;   /* TUTTI_CHECK's; NULL: there is none */
-    bool began;               /* with a check: the task could be begun */
     int ended;            /* what tt_task_end returned */
     void *arrays;         /* persistent: copies of those that the call points to */
     MPI_Datatype *held;   /* persistent: handles of our own, to free */
@@ -242,19 +242,20 @@ static void go(struct work *w)
         tt_poll_add(&w->poll);
 }
 
-/* ---- checked first: begun, but held until the ranks have met and agree on what they call ---- */
+/* ---- checked first: begun when the ranks have met and agree on what they call ---- */
 
 /* All that the call names is held, as for one that is begun again. But its communicator may be freed before the MPI below
  * starts, on some ranks and not yet on others: so it gets the private one, which has the same ranks, unless it is for the
  * topology that the user's has. */
-static enum tt_begun begin_held(struct work *w, int *error)
+static enum tt_begun begin_checked(struct work *w)
 {
     const MPI_Comm user = w->call.comm;
     enum tt_begun begun;
+    int error;
 
     if (w->comm->size > 1 && !(tt_rows[w->call.coll].traits & TT_NEIGHBOURS))
         w->call.comm = w->comm->wire_comm;
-    begun = tt_begin(&w->call, w->comm, TT_PERSISTENT, &w->job, &w->task, error);
+    begun = tt_begin(&w->call, w->comm, TT_PERSISTENT, &w->job, &w->task, &error);
     tt_watch_begin(w->watched, &w->task);
     w->call.comm = user;
     return begun;
@@ -263,16 +264,13 @@ static enum tt_begun begin_held(struct work *w, int *error)
 static bool poll_checked(struct tt_poll *p)
 {
     struct work *w = polled(p);
+    bool begun;
 
     if (!tt_check_poll(w->check))
         return false;
-    if (w->check->failed)
-        tt_task_cancel(&w->task, w->check->why);
-    else
-        tt_task_release(&w->task);
-    tt_check_next(w->check);
-    tt_check_end(w->check);
-    if (w->began) {
+    begun = !w->check->failed && begin_checked(w) == TT_BEGUN;
+    tt_check_close(w->check);
+    if (begun) {
         p->poll = poll_work;
         return poll_work(p);
     }
@@ -282,28 +280,11 @@ static bool poll_checked(struct tt_poll *p)
     return true;
 }
 
-/* What the call means; or why it means nothing, which the others are told. */
-static int describe(struct work *w, const char **what)
+static void go_checked(struct work *w, enum tt_call_form form)
 {
-    w->job = (struct tt_job){.call = &w->call, .row = &tt_rows[w->call.coll], .comm = w->comm};
-    *what = "";
-    return tt_job_describe(&w->job, what);
-}
-
-/* class and what: what describe said. A rank that cannot begin says so where the others meet it. */
-static void go_checked(struct work *w, enum tt_flavour flavour, int class, const char *what)
-{
-    int error = class;
-
     w->task.why[0] = '\0';
     w->task.posted = false;
-    tt_job_end(&w->job);
-    w->began = class == MPI_SUCCESS && begin_held(w, &error) == TT_BEGUN;
-    if (!w->began)
-        w->job = (struct tt_job){.call = &w->call, .row = &tt_rows[w->call.coll], .comm = w->comm};
-    if (!w->began && class == MPI_SUCCESS)
-        what = w->task.why;
-    tt_check_open(w->check, &w->job, flavour, w->began ? MPI_SUCCESS : MPI_ERR_OTHER, what);
+    tt_check_open(w->check, &w->call, w->comm, form);
     w->poll = (struct tt_poll){.poll = poll_checked, .calls_out = true};
     if (!poll_checked(&w->poll))
         tt_poll_add(&w->poll);
@@ -336,13 +317,18 @@ static int settle(struct tt_ticket *t, MPI_Status *status, int error)
     return tt_call_fail(&w->call, w->comm, w->task.why);
 }
 
+static const struct tt_event *event_of(const struct tt_ticket *t)
+{
+    return ((const struct work *)t)->watched;
+}
+
 static void drop(struct tt_ticket *t)
 {
     tt_stub_close(&work_of(t)->stub);
     work_free(work_of(t));
 }
 
-static const struct tt_business nonblocking = {.settle = settle, .drop = drop, .comm = handler_of};
+static const struct tt_business nonblocking = {.settle = settle, .drop = drop, .comm = handler_of, .event = event_of};
 
 /* ---- nonblocking ---- */
 
@@ -407,6 +393,8 @@ static int hand_over(const struct tt_call *c, struct tt_event *event, MPI_Reques
 {
     const int error = tt_start_native(c, request);
 
+    if (error == MPI_SUCCESS)
+        tt_awaited_collective(*request, event);
     tt_watch_hand_over(event, error);
     return error;
 }
@@ -433,19 +421,28 @@ static int give_up(struct work *w, struct tt_event *event)
     return tt_raise(user, "out of host memory, or of requests");
 }
 
+/* What the call names is held, if it means something. 0, or -1 if there is no memory. */
+static int keep_checked(struct work *w)
+{
+    const char *what = "";
+    int error = 0;
+
+    w->job = (struct tt_job){.call = &w->call, .row = &tt_rows[w->call.coll], .comm = w->comm};
+    w->check = malloc(sizeof *w->check);
+    if (tt_job_describe(&w->job, &what) == MPI_SUCCESS)
+        error = hold(w) || keep_call(w);
+    tt_job_end(&w->job);
+    return w->check && !error ? 0 : -1;
+}
+
 static int start_checked(struct work *w, struct tt_event *event, MPI_Request *request)
 {
-    const char *what;
-    const int class = describe(w, &what);
-
-    w->check = malloc(sizeof *w->check);
-    if (!w->check || (class == MPI_SUCCESS && (hold(w) || keep_call(w))) ||
-        tt_stub_open(&w->stub, false) != MPI_SUCCESS)
+    if (keep_checked(w) || tt_stub_open(&w->stub, false) != MPI_SUCCESS)
         return give_up(w, event);
     *request = w->stub.request;
     tt_ticket_open(&w->ticket, *request, &nonblocking, false);
     take_event(w, event);
-    go_checked(w, TT_NONBLOCKING, class, what);
+    go_checked(w, TT_CALL_NONBLOCKING);
     return MPI_SUCCESS;
 }
 
@@ -497,16 +494,6 @@ int tt_run_nonblocking(const struct tt_call *c, MPI_Request *request)
 
 /* ---- persistent ---- */
 
-static void restart_checked(struct work *w, MPI_Request *request)
-{
-    const char *what;
-    int class;
-
-    PMPI_Start(request);
-    class = describe(w, &what);
-    go_checked(w, TT_PERSISTENT, class, what);
-}
-
 static int restart(struct tt_ticket *t)
 {
     struct work *w = work_of(t);
@@ -520,7 +507,8 @@ static int restart(struct tt_ticket *t)
     w->task.why[0] = '\0';
     w->watched = tt_watch_enter(&w->event, &w->call, TT_PERSISTENT);
     if (w->check && !w->comm->freed) {
-        restart_checked(w, &request);
+        PMPI_Start(&request);
+        go_checked(w, TT_CALL_START);
         tt_inside--;
         return MPI_SUCCESS;
     }
@@ -537,7 +525,13 @@ static int restart(struct tt_ticket *t)
     return begun == TT_BEGUN ? MPI_SUCCESS : tt_refuse(&w->call, w->comm, error, w->task.why);
 }
 
-static const struct tt_business persistent = {.start = restart, .settle = settle, .drop = drop, .comm = handler_of};
+static const struct tt_business persistent = {.start = restart, .settle = settle, .drop = drop, .comm = handler_of, .event = event_of};
+
+/* Making one is a call for which the ranks meet, in the same order as for all others. */
+static int check_init(const struct tt_call *c, struct tt_comm *comm)
+{
+    return tt_checks(comm) ? tt_check_call(c, comm, TT_CALL_INIT) : MPI_SUCCESS;
+}
 
 static int run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request)
 {
@@ -548,6 +542,9 @@ static int run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request
     if (c->comm == MPI_COMM_NULL ||
         tt_comm_of(c->comm, tt_config.check ? TT_READY : TT_LOCATED, &comm) != MPI_SUCCESS)
         return tt_init_native(c, info, request);
+    class = check_init(c, comm);
+    if (class != MPI_SUCCESS)
+        return class;
     w = work_new(c, comm);
     if (!w)
         return tt_raise(c->comm, "out of host memory");

@@ -20,7 +20,6 @@ static void open_task(struct tt_task *t, struct tt_job *job, struct tt_plan *pla
     t->posted = false;
     t->by_nccl.job = NULL;
     t->native = MPI_REQUEST_NULL;
-    t->held = t->cancelled = false;
     t->error = MPI_SUCCESS;
     t->why[0] = '\0';
     memset(&t->bound, 0, sizeof t->bound);
@@ -34,54 +33,27 @@ static void take_number(struct tt_task *t)
     t->bound.with.slot = t->sequence % comm->slots;
 }
 
-void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, struct tt_plan *plan,
-                  enum tt_start when, const char *fault)
+void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, struct tt_plan *plan, const char *fault)
 {
     struct tt_binding *with = &t->bound.with;
 
     open_task(t, job, tt_plan_hold(plan));
     with->routes = &job->comm->routes;
     with->home = home;
-    t->held = when == TT_HELD;
-    if (!t->held)
-        take_number(t);
+    take_number(t);
     if (fault)
         snprintf(t->why, sizeof t->why, "%s", fault);
     else
         tt_bind_plan(&t->bound, job, plan, t->why, sizeof t->why);
 }
 
-static void start_native(struct tt_task *t)
-{
-    t->error = tt_start_native(&t->bound.native, &t->native);
-}
-
-int tt_task_native(struct tt_task *t, struct tt_job *job, enum tt_start when)
+int tt_task_native(struct tt_task *t, struct tt_job *job, bool at_once)
 {
     open_task(t, job, NULL);
     if (tt_bind_native(&t->bound, job, t->why, sizeof t->why))
         return TT_TASK_FAILED;
-    t->held = when == TT_HELD;
-    if (when == TT_AT_ONCE)
-        t->error = tt_call_native(&t->bound.native);
-    if (when == TT_NOW)
-        start_native(t);
+    t->error = at_once ? tt_call_native(&t->bound.native) : tt_start_native(&t->bound.native, &t->native);
     return 0;
-}
-
-void tt_task_release(struct tt_task *t)
-{
-    if (t->held && t->plan)
-        take_number(t);
-    else if (t->held)
-        start_native(t);
-    t->held = false;
-}
-
-void tt_task_cancel(struct tt_task *t, const char *why)
-{
-    t->cancelled = true;
-    snprintf(t->why, sizeof t->why, "%s", why);
 }
 
 /* ---- by NCCL ---- */
@@ -210,8 +182,6 @@ static bool poll_native(struct tt_task *t)
 
 bool tt_task_poll(struct tt_task *t)
 {
-    if (t->cancelled)
-        return true;
     return t->plan ? poll_plan(t) : t->by_nccl.job ? poll_nccl(t) : poll_native(t);
 }
 
@@ -224,8 +194,7 @@ static void end_plan(struct tt_task *t)
             snprintf(t->why, sizeof t->why, "%s", t->req.why);
         tt_req_end(&t->req);
     }
-    if (!t->cancelled)
-        t->job->comm->turns[t->bound.with.slot] = t->sequence + t->job->comm->slots;
+    t->job->comm->turns[t->bound.with.slot] = t->sequence + t->job->comm->slots;
     tt_plan_free(t->plan);
 }
 

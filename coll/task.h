@@ -20,8 +20,6 @@ struct tt_task {
     struct tt_req req;
     bool posted;        /* req has begun; until then it waits for its turn on the communicator */
     unsigned sequence;  /* among the plans on the communicator */
-    bool held;          /* it has no number yet, nor the MPI below the call; */
-    bool cancelled;     /* nor will that change */
     MPI_Request native; /* of the MPI below */
     int error;          /* what the MPI below said */
     char why[512];      /* why this rank has failed; empty if it has not */
@@ -29,25 +27,14 @@ struct tt_task {
 
 enum { TT_TASK_FAILED = -1 };
 
-/* When what was begun starts. */
-enum tt_start {
-    TT_AT_ONCE, /* by the MPI's blocking call, so that it has also ended */
-    TT_NOW,
-    TT_HELD /* at tt_task_release */
-};
-
 /* Binds the plan, which sends nothing yet: tt_task_poll does. fault: NULL, or why this rank can only go through the
  * motions. job must stay until the end. */
 void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, struct tt_plan *plan,
-                  enum tt_start when, const char *fault);
+                  const char *fault);
 
-/* The MPI below starts, on stand-ins for what is on a device. 0, or TT_TASK_FAILED with t->why, nothing having been sent;
- * tt_task_end is due in both cases. */
-int tt_task_native(struct tt_task *t, struct tt_job *job, enum tt_start when);
-
-/* One that was held starts, in the same order on all ranks; or never will, on any. */
-void tt_task_release(struct tt_task *t);
-void tt_task_cancel(struct tt_task *t, const char *why);
+/* The MPI below starts, on stand-ins for what is on a device; at once: by its blocking call, so that it has also ended.
+ * 0, or TT_TASK_FAILED with t->why, nothing having been sent; tt_task_end is due in both cases. */
+int tt_task_native(struct tt_task *t, struct tt_job *job, bool at_once);
 
 /* NCCL starts, on stand-ins for what is not on its GPU. All ranks have agreed on that: if this one cannot, which fault
  * tells or t->why does then, the others are told, and all fail. tt_task_poll and tt_task_end as for the others. */

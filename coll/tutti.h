@@ -107,6 +107,8 @@ struct tutti_overlap {
     long long last_bytes;   /* of the last bucket, which can start only when the last gradient is there */
     int out_of_order;       /* tensors, over all steps, that were ready on this rank before one added earlier */
     char why[512];          /* in words, why so much of it is exposed */
+    int differed;           /* steps, of all, in which tensors were not ready in the same order on all ranks */
+    char order[256];        /* the first such step's first difference, with rank and tensor; "" if there was none */
 };
 
 /* MPI_ERR_OTHER before the first step has ended. */

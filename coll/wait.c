@@ -4,6 +4,7 @@
  * handles away; then each that is complete is settled. */
 #include <stdlib.h>
 
+#include "coll/awaited.h"
 #include "coll/error.h"
 #include "coll/pause.h"
 #include "coll/request.h"
@@ -16,14 +17,30 @@ static bool passes_through(void)
     return tt_inside || !tt_has_business();
 }
 
+/* For a wrapper that is one expression, of a wait for n requests: all of them, or any. */
+#define WATCHED(name, n, requests, all, call)                                                                          \
+    struct tt_spot room, *spot = tt_watch_wait(&room, name, n, requests, all, __builtin_return_address(0));            \
+    const int error = call;                                                                                            \
+                                                                                                                       \
+    tt_unwatch_spot(spot);                                                                                             \
+    return error
+
+/* Of a test: in vain, if it is not over. */
+static int tested(int error, bool over, int n, const MPI_Request *requests, const void *caller)
+{
+    if (!over)
+        tt_watch_test(n, requests, caller);
+    return error;
+}
+
 /* ---- one ---- */
 
 TT_PUBLIC int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-    TT_WATCHED("Wait", passes_through() ? PMPI_Wait(request, status) : tt_wait_for(request, status));
+    WATCHED("Wait", 1, request, true, passes_through() ? PMPI_Wait(request, status) : tt_wait_for(request, status));
 }
 
-TT_PUBLIC int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+static int test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     MPI_Status own, *seen = status == MPI_STATUS_IGNORE ? &own : status;
     struct tt_ticket *t;
@@ -38,6 +55,13 @@ TT_PUBLIC int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
         return tt_ticket_close(t, request, seen, error);
     tt_ticket_give(t);
     return error;
+}
+
+TT_PUBLIC int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    const int error = test(request, flag, status);
+
+    return tested(error, error != MPI_SUCCESS || *flag, 1, request, __builtin_return_address(0));
 }
 
 TT_PUBLIC int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
@@ -231,7 +255,7 @@ TT_PUBLIC int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[])
 {
     struct wait w = {0};
 
-    TT_WATCHED("Waitall", passes_through() || n <= 0 ? PMPI_Waitall(n, requests, statuses)
+    WATCHED("Waitall", n, requests, true, passes_through() || n <= 0 ? PMPI_Waitall(n, requests, statuses)
                                                      : many_ask(&w, n, requests, statuses, all_done, true));
 }
 
@@ -239,7 +263,7 @@ TT_PUBLIC int MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status 
 {
     struct wait w = {.index = index, .status = status};
 
-    TT_WATCHED("Waitany", passes_through() || n <= 0 ? PMPI_Waitany(n, requests, index, status)
+    WATCHED("Waitany", n, requests, false, passes_through() || n <= 0 ? PMPI_Waitany(n, requests, index, status)
                                                      : many_ask(&w, n, requests, MPI_STATUSES_IGNORE, any_done, true));
 }
 
@@ -247,7 +271,7 @@ TT_PUBLIC int MPI_Waitsome(int n, MPI_Request requests[], int *k, int which[], M
 {
     struct wait w = {.index = k, .which = which};
 
-    TT_WATCHED("Waitsome", passes_through() || n <= 0 ? PMPI_Waitsome(n, requests, k, which, statuses)
+    WATCHED("Waitsome", n, requests, false, passes_through() || n <= 0 ? PMPI_Waitsome(n, requests, k, which, statuses)
                                                       : many_ask(&w, n, requests, statuses, some_done, true));
 }
 
@@ -256,11 +280,13 @@ TT_PUBLIC int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status s
     struct wait w = {0};
     int error;
 
-    if (passes_through() || n <= 0)
-        return PMPI_Testall(n, requests, flag, statuses);
-    error = many_ask(&w, n, requests, statuses, all_done, false);
-    *flag = w.flag;
-    return error;
+    if (passes_through() || n <= 0) {
+        error = PMPI_Testall(n, requests, flag, statuses);
+    } else {
+        error = many_ask(&w, n, requests, statuses, all_done, false);
+        *flag = w.flag;
+    }
+    return tested(error, error != MPI_SUCCESS || *flag, n, requests, __builtin_return_address(0));
 }
 
 TT_PUBLIC int MPI_Testany(int n, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
@@ -268,19 +294,22 @@ TT_PUBLIC int MPI_Testany(int n, MPI_Request requests[], int *index, int *flag, 
     struct wait w = {.index = index, .status = status};
     int error;
 
-    if (passes_through() || n <= 0)
-        return PMPI_Testany(n, requests, index, flag, status);
-    error = many_ask(&w, n, requests, MPI_STATUSES_IGNORE, any_done, false);
-    *flag = w.flag;
-    return error;
+    if (passes_through() || n <= 0) {
+        error = PMPI_Testany(n, requests, index, flag, status);
+    } else {
+        error = many_ask(&w, n, requests, MPI_STATUSES_IGNORE, any_done, false);
+        *flag = w.flag;
+    }
+    return tested(error, error != MPI_SUCCESS || *flag, n, requests, __builtin_return_address(0));
 }
 
 TT_PUBLIC int MPI_Testsome(int n, MPI_Request requests[], int *k, int which[], MPI_Status statuses[])
 {
     struct wait w = {.index = k, .which = which};
+    const int error = passes_through() || n <= 0 ? PMPI_Testsome(n, requests, k, which, statuses)
+                                                 : many_ask(&w, n, requests, statuses, some_done, false);
 
-    return passes_through() || n <= 0 ? PMPI_Testsome(n, requests, k, which, statuses)
-                                      : many_ask(&w, n, requests, statuses, some_done, false);
+    return tested(error, error != MPI_SUCCESS || *k, n, requests, __builtin_return_address(0));
 }
 
 /* ---- starting and freeing ---- */

@@ -2,6 +2,8 @@
 /* Listeners, and telling them. */
 #include "coll/watch.h"
 
+#include "coll/caller.h"
+
 static const struct tt_listener *const all[] = {
 #define TT_LISTENER(id) &tt_listen_##id,
 #include "coll/watch.def"
@@ -19,6 +21,7 @@ void tt_watch_open(void)
 {
     int n = 0;
 
+    tt_caller_open();
     for (int i = 0; i < TT_NLISTENERS; i++)
         if (all[i]->open())
             listening[n++] = all[i];
@@ -57,7 +60,12 @@ unsigned tt_thread_number(void)
 
 struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enum tt_flavour flavour)
 {
-    *e = (struct tt_event){.call = c, .flavour = flavour, .entered = tt_ticks(), .setup = tt_setup_spent, .beat = tt_beats};
+    *e = (struct tt_event){.call = c,
+                           .caller = tt_caller_of(c->caller),
+                           .flavour = flavour,
+                           .entered = tt_ticks(),
+                           .setup = tt_setup_spent,
+                           .beat = tt_beats};
     if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, TT_KNOWN, &e->comm) != MPI_SUCCESS)
         e->comm = NULL;
     else
@@ -104,10 +112,18 @@ void tt_event_leave(struct tt_event *e, int error, const struct tt_task *task)
 void tt_spot_enter(struct tt_spot *s)
 {
     s->entered = tt_ticks();
+    s->caller = tt_caller_of(s->caller);
     TELL(enter_spot, s);
 }
 
 void tt_spot_leave(const struct tt_spot *s)
 {
     TELL(leave_spot, s);
+}
+
+void tt_spot_ask(struct tt_spot *s)
+{
+    s->entered = tt_ticks();
+    s->caller = tt_caller_of(s->caller);
+    TELL(ask, s);
 }

@@ -22,6 +22,7 @@ enum tt_listener_id {
  * beyond `leave`; a user's error handler may also never come back, then `leave` has been told before. */
 struct tt_event {
     const struct tt_call *call;
+    const void *caller; /* in the program */
     enum tt_flavour flavour;
     struct tt_comm *comm;     /* NULL: not known */
     uint64_t number;          /* of the collectives on comm, from 0 up: the same on all ranks that meet in this one */
@@ -40,6 +41,14 @@ struct tt_event {
     void *of[TT_NLISTENERS];  /* each listener's own */
 };
 
+/* What a request that is waited for is of. */
+struct tt_awaited {
+    const char *kind; /* of a message: "recv", as in MPI_Irecv; else NULL */
+    MPI_Comm comm;
+    int peer, tag;
+    void *line; /* of a collective: the recorder's own of it; else NULL */
+};
+
 /* Another call of MPI in which a rank may wait. */
 struct tt_spot {
     const char *name; /* "Recv", as in MPI_Recv */
@@ -47,6 +56,8 @@ struct tt_spot {
     int peer, tag;    /* or TT_NOBODY */
     const void *caller;
     uint64_t entered; /* tt_ticks() */
+    struct tt_awaited awaited; /* of a wait for requests: the first that was not over as it began, */
+    int more;                  /* and how many others there are */
 };
 enum { TT_NOBODY = -32000 };
 
@@ -62,6 +73,7 @@ struct tt_listener {
     void (*leave)(struct tt_event *e);
     void (*enter_spot)(const struct tt_spot *s);
     void (*leave_spot)(const struct tt_spot *s);
+    void (*ask)(const struct tt_spot *s); /* a test of requests was in vain: now */
 };
 #define TT_LISTENER(id) extern const struct tt_listener tt_listen_##id;
 #include "coll/watch.def"
@@ -146,6 +158,7 @@ static inline void tt_watch_hand_over(struct tt_event *e, int error)
 
 void tt_spot_enter(struct tt_spot *s);
 void tt_spot_leave(const struct tt_spot *s);
+void tt_spot_ask(struct tt_spot *s);
 
 /* Around a call of the program's, not of Tutti's own. Returns s, or NULL where nobody listens, which unwatch takes. */
 static inline struct tt_spot *tt_watch_spot(struct tt_spot *s, const char *name, MPI_Comm comm, int peer, int tag,
@@ -153,7 +166,7 @@ static inline struct tt_spot *tt_watch_spot(struct tt_spot *s, const char *name,
 {
     if (__builtin_expect(!tt_listening, 1) || tt_inside)
         return NULL;
-    *s = (struct tt_spot){name, comm, peer, tag, caller, 0};
+    *s = (struct tt_spot){.name = name, .comm = comm, .peer = peer, .tag = tag, .caller = caller};
     tt_spot_enter(s);
     return s;
 }

@@ -151,7 +151,7 @@ static void say(const struct tt_event *e, const struct tt_task *task, double sec
     add_wait(&w, task);
     tt_log(TT_WARN, "rank %d has been in %s (call %" PRIu64 " on %s, from %s) for %.0f s: by %s it waits for %s", rank,
            tt_rows[e->call->coll].name, e->number + 1, *name ? name : "a communicator without a name",
-           piece_of(e->call->caller, caller, sizeof caller), seconds, e->alg ? e->alg->name : "?", w.text);
+           piece_of(e->caller, caller, sizeof caller), seconds, e->alg ? e->alg->name : "?", w.text);
 }
 
 static void act(bool may_call_mpi)
@@ -232,7 +232,7 @@ static void go_in(struct place *p, const char *name, uint64_t number, const void
 static void enter(struct tt_event *e)
 {
     if (e->flavour == TT_BLOCKING)
-        go_in(place(), tt_rows[e->call->coll].name, e->number, e->call->caller, false, e->entered);
+        go_in(place(), tt_rows[e->call->coll].name, e->number, e->caller, false, e->entered);
 }
 
 static void begin(struct tt_event *e)

@@ -100,18 +100,29 @@ static void reduce_blocks(const struct tt_cell *cell, char *dst, const void *con
     tt_stream_end(streams);
 }
 
-static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
-                  int k, unsigned order, size_t n)
+static void reduce_part(const struct tt_cell *cell, void *dst, const void *const *src, int k, unsigned order, size_t n,
+                        size_t whole)
 {
-    const bool streams = cell->size >= NARROW && tt_streams(dst, src, k, n * cell->size);
+    const bool streams = cell->size >= NARROW && tt_streams(dst, src, k, whole);
 
-    (void)place;
-    (void)queue;
     if (!streams && (k == 2 || order == TT_ACCUMULATE))
         cell->host(dst, src, k, n);
     else
         reduce_blocks(cell, dst, src, k, order, n, streams);
+}
+
+static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell, void *dst, const void *const *src,
+                  int k, unsigned order, size_t n)
+{
+    (void)place;
+    (void)queue;
+    reduce_part(cell, dst, src, k, order, n, n * cell->size);
     return 0;
+}
+
+void tt_host_reduce_part(const struct tt_cell *cell, void *dst, const void *const *src, size_t n, size_t whole)
+{
+    reduce_part(cell, dst, src, 2, TT_ACCUMULATE, n, whole);
 }
 
 static int pack(struct tt_place *place, int queue, const struct tt_runs *runs, int64_t count, const void *spread,

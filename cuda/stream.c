@@ -68,12 +68,17 @@ void tt_stream(void *to, const void *from, size_t bytes)
     memcpy(at + lines * LINE, source + lines * LINE, bytes - head - lines * LINE);
 }
 
-void tt_copy_host(void *to, const void *from, size_t bytes)
+void tt_copy_part(void *to, const void *from, size_t bytes, size_t whole)
 {
-    if (!tt_streams(to, &from, 1, bytes)) {
+    if (!tt_streams(to, &from, 1, whole)) {
         memcpy(to, from, bytes);
         return;
     }
     tt_stream(to, from, bytes);
     tt_stream_end(true);
+}
+
+void tt_copy_host(void *to, const void *from, size_t bytes)
+{
+    tt_copy_part(to, from, bytes, bytes);
 }

@@ -21,7 +21,8 @@ bool tt_streams(const void *dst, const void *const *src, int k, size_t bytes);
 void tt_stream(void *to, const void *from, size_t bytes);
 void tt_stream_end(bool streamed);
 
-/* memcpy, past the caches if that pays. */
-void tt_copy_host(void *to, const void *from, size_t bytes);
+/* memcpy, past the caches if that pays; it is part of a copy of `whole` bytes. */
+void tt_copy_part(void *to, const void *from, size_t bytes, size_t whole);
+void tt_copy_host(void *to, const void *from, size_t bytes); /* a whole one */
 
 #endif

@@ -45,12 +45,36 @@ static void take_out(struct tt_point *point, int i)
     memmove(&point->of[i], &point->of[i + 1], (size_t)(point->n - i) * sizeof point->of[i]);
 }
 
-/* A first call, of each, only to learn how many make a batch; and who cannot serve such calls. */
-static bool warm_up(struct visit *v)
+/* What a first call and a batch of all who are out would take. */
+static double seconds_to_hear(const struct tt_point *point)
 {
+    double seconds = 0;
+
+    for (int i = 0; i < point->n; i++)
+        if (point->of[i].out)
+            seconds += fmax(batch_seconds, point->of[i].is.seconds) + point->of[i].is.seconds;
+    return seconds;
+}
+
+/* Who is out is heard again in some visits, ever more rarely: it may have been out of it only on the machine that this
+ * one was in those minutes. It must not take the visit from the others. */
+static bool hears_all(const struct visit *v, double until)
+{
+    const int visits = v->point->visits;
+    const double left = until - v->bench->now(v->bench);
+
+    return visits >= 4 && (visits & (visits - 1)) == 0 && 2 * seconds_to_hear(v->point) <= left;
+}
+
+/* A first call, of each, only to learn how many make a batch; and who cannot serve such calls. */
+static bool warm_up(struct visit *v, double until)
+{
+    const bool all = hears_all(v, until);
+
     for (int i = 0; i < v->point->n;) {
         const struct tt_candidate *c = &v->point->of[i];
-        const double seconds = c->out ? 0 : v->bench->measure(v->bench, v->point, c, 1);
+        const bool out = c->out && !all;
+        const double seconds = out ? 0 : v->bench->measure(v->bench, v->point, c, 1);
 
         if (seconds < 0)
             return false;
@@ -58,7 +82,7 @@ static bool warm_up(struct visit *v)
             take_out(v->point, i);
             continue;
         }
-        v->series[i] = (struct series){.fastest = seconds, .calls = calls_for(seconds), .out = c->out};
+        v->series[i] = (struct series){.fastest = seconds, .calls = calls_for(seconds), .out = out};
         i++;
     }
     return true;
@@ -148,6 +172,13 @@ static void give_up_far_off(struct visit *v)
         v->series[i].out |= !is_native(&v->point->of[i]) && v->now[i].seconds > far_off * v->now[v->own].seconds;
 }
 
+/* One turn tells of those who are heard again. */
+static void give_up_still_lost(struct visit *v)
+{
+    for (int i = 0; i < v->point->n; i++)
+        v->series[i].out |= v->point->of[i].out && v->now[i].seconds > lost * v->now[v->own].seconds;
+}
+
 static bool take_turns(struct visit *v, double until)
 {
     for (int round = 1; round <= MOST_TURNS; round++) {
@@ -159,6 +190,7 @@ static bool take_turns(struct visit *v, double until)
         late = v->bench->now(v->bench) > until;
         if (v->best < 0 || (round >= ENOUGH && is_clear(v)) || (round >= FEWEST && late))
             break;
+        give_up_still_lost(v);
         if (round >= FEWEST)
             give_up_hopeless(v);
         else if (late)
@@ -173,7 +205,7 @@ bool tt_tune_visit(struct tt_bench *bench, struct tt_point *point, double until)
 
     if (point->visits == TT_MOST_VISITS)
         return true;
-    if (!warm_up(&v) || !take_turns(&v, until))
+    if (!warm_up(&v, until) || !take_turns(&v, until))
         return false;
     for (int i = 0; i < point->n; i++)
         point->of[i].of[point->visits] = v.now[i];

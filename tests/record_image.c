@@ -42,7 +42,7 @@ struct tt_record_line *image_line(struct record *r)
                                  .collective = 1,
                                  .type = 2,
                                  .op = 3,
-                                 .gpu = -1};
+                                 .gpu = TT_NO_GPU};
     l->entered = (l->number + 1) * MS;
     l->begun = l->entered + 1000;
     l->left = l->entered + MS / 10;

@@ -279,6 +279,8 @@ START_TEST(what_is_written_is_read)
     make_results(&r);
     r.rows[1].wrong = 7;
     r.simulated = true;
+    r.form = TOOL_NONBLOCKING;
+    r.rows[1].kept = 0.75;
     ck_assert_int_eq(tool_bench_write(&r, out), 0);
     fclose(out);
     ck_assert_msg(tool_bench_read(name, &again, why, sizeof why) == 0, "%s", why);
@@ -294,6 +296,7 @@ START_TEST(what_is_written_is_read)
         ck_assert_str_eq(again.rows[i].algorithm, r.rows[i].algorithm);
         ck_assert_double_eq_tol(again.rows[i].median, r.rows[i].median, 1e-12);
         ck_assert_double_eq_tol(again.rows[i].noise, r.rows[i].noise, 1e-12);
+        ck_assert_double_eq_tol(again.rows[i].kept, r.rows[i].kept, 1e-9);
     }
     tool_results_free(&r);
     tool_results_free(&again);

@@ -91,8 +91,11 @@ START_TEST(thousands_of_ranks_are_ranges)
         differ(r, TT_CHECKED_count, 99, "9 x MPI_INT");
     ck_assert(!tt_records_agree(records, MOST, "work", text, sizeof text));
     ck_assert_ptr_nonnull(
-        strstr(text, "8 x MPI_INT on ranks 1-3,5-7,9-11,13-15,17-19,21-23,25-27,29-31,... (3072 in all)"));
-    ck_assert_ptr_nonnull(strstr(text, "9 x MPI_INT on ranks 0,4,8,12,16,20,24,28,... (1024 in all)"));
+        strstr(text, "8 x MPI_INT on ranks 1-3,5-7,9-11,13-15,17-19,21-23,25-27,29-31,33-35,37-39,41-43,45-47,49-51,"
+                     "53-55,... (3072 in all)"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "9 x MPI_INT on ranks 0,4,8,12,16,20,24,28,32,36,40,44,48,52,56,60,64,68,72,76,80,84,88,92,96,"
+                     "100,104,... (1024 in all)"));
 }
 END_TEST
 
@@ -112,6 +115,44 @@ START_TEST(every_rank_says_something_else)
 }
 END_TEST
 
+/* What is true of the records of all is true of their digests, joined in any order: here as a tree's nodes do. */
+static bool digests_agree(int n)
+{
+    struct tt_digest all[64];
+
+    for (int r = n - 1; r >= 0; r--) {
+        all[r] = tt_digest_of(&records[r]);
+        for (int far = 1; r + far < n && !(r & far); far *= 2)
+            tt_digest_join(&all[r], &all[r + far]);
+    }
+    return tt_digest_agrees(&all[0]);
+}
+
+START_TEST(digests_say_whether_to_look_closer)
+{
+    for (int n = 1; n <= 64; n++) {
+        fill(n);
+        ck_assert(digests_agree(n));
+        for (int odd = 0; odd < n && n > 1; odd++) {
+            for (int row = 0; row < TT_NCHECKED; row++) {
+                fill(n);
+                records[odd].value[row] = 99;
+                ck_assert(!digests_agree(n));
+                records[odd].value[row] = 0; /* no say */
+                ck_assert(digests_agree(n));
+            }
+            strcpy(records[odd].fault, "a count is negative");
+            ck_assert(!digests_agree(n));
+            fill(n);
+            records[odd].pairs = 7;
+            ck_assert(!digests_agree(n));
+            records[n - 1 - odd].pairs -= 7;
+            ck_assert(digests_agree(n) == (n - 1 - odd != odd || records[odd].pairs == 0));
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("check mode");
@@ -125,6 +166,7 @@ int main(void)
     tcase_add_test(all, a_fault_comes_after_the_collective_and_before_the_rest);
     tcase_add_test(all, thousands_of_ranks_are_ranges);
     tcase_add_test(all, every_rank_says_something_else);
+    tcase_add_test(all, digests_say_whether_to_look_closer);
     suite_add_tcase(suite, all);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "coll/ticks.h"
 #include "tests/record_image.h"
 
 enum { MS = 1000000 };
@@ -299,6 +300,115 @@ START_TEST(a_straggler)
 }
 END_TEST
 
+/* ---- two nodes ---- */
+
+enum { NODE = 2, AHEAD = 1000 }; /* ranks of a node; seconds by which the second one's clock is ahead */
+
+static const int64_t S = 1000 * MS;
+
+/* What ranks of the second node have written, by their own clock; error: what the first is known within. */
+static void move_to_second(struct record *r, int64_t error)
+{
+    if (r->head.rank < NODE)
+        return;
+    snprintf(r->head.host, sizeof r->head.host, "elsewhere");
+    r->head.boot = 2;
+    r->head.offset_ns = r->head.last_offset_ns = -AHEAD * S;
+    r->head.offset_error_ns = error;
+    r->head.early_ns += AHEAD * S;
+    r->head.late_ns += AHEAD * S;
+    r->head.early_ticks += AHEAD * (uint64_t)S;
+    r->head.late_ticks += AHEAD * (uint64_t)S;
+    for (uint32_t i = 0; i < r->nlines; i++) {
+        r->lines[i].entered += AHEAD * (uint64_t)S;
+        r->lines[i].begun += AHEAD * (uint64_t)S;
+        r->lines[i].left += r->lines[i].left ? AHEAD * (uint64_t)S : 0;
+    }
+}
+
+static void come_late_there(struct record *r)
+{
+    come_late(r);
+    move_to_second(r, 5000);
+}
+
+/* Clocks that may be wrong by more than the ranks are late by. */
+static void come_late_unsure(struct record *r)
+{
+    come_late(r);
+    move_to_second(r, 10 * MS);
+}
+
+START_TEST(a_straggler_on_another_node)
+{
+    struct doctor_job *job = job_of(4, 100, come_late_there);
+
+    ck_assert_int_ge(job->nfindings, 1);
+    ck_assert_ptr_nonnull(strstr(job->findings[0].text, "rank 3 is systematically late: in 100 of 100 collectives, by "
+                                                        "up to 500 us; the others have waited 50 ms for it"));
+    doctor_free(job);
+    job = job_of(4, 100, come_late_unsure);
+    ck_assert_int_eq(job->nfindings, 0);
+    doctor_free(job);
+}
+END_TEST
+
+/* This process, so that the job lives. */
+static void be_alive(struct record *r)
+{
+    char line[1024] = "";
+    unsigned long long born = 0;
+    FILE *in = fopen("/proc/self/stat", "r");
+
+    ck_assert_ptr_nonnull(in);
+    ck_assert_ptr_nonnull(fgets(line, sizeof line, in));
+    fclose(in);
+    sscanf(strrchr(line, ')') + 1, " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+           &born);
+    r->head.pid = getpid();
+    r->head.born = born;
+    r->head.boot = tt_boot_hash();
+}
+
+/* All but rank 3 have waited in call 5 for 300 s; rank 3 was heard of last so many seconds ago. */
+static struct doctor_job *two_nodes(int64_t heard)
+{
+    const int64_t now = tt_nanoseconds(CLOCK_MONOTONIC);
+    struct record *records[2 * NODE];
+
+    for (int i = 0; i < 2 * NODE; i++) {
+        struct record *r = records[i] = image_rank(i, 2 * NODE, i == 3 ? 4 : 5, 4, 0);
+
+        if (i < NODE)
+            be_alive(r);
+        r->head.early_ns = now - 900 * S;
+        r->head.early_ticks = (uint64_t)r->head.early_ns;
+        r->head.late_ns = now - (i == 3 ? heard : 1) * S;
+        r->head.late_ticks = (uint64_t)r->head.late_ns;
+        for (uint32_t k = 0; k < r->nlines; k++) {
+            r->lines[k].entered = r->lines[k].begun = (uint64_t)(now - (304 - (int64_t)k) * S);
+            r->lines[k].left = r->lines[k].left ? r->lines[k].entered + MS : 0;
+        }
+        move_to_second(r, 5000);
+    }
+    return judge(records, 2 * NODE);
+}
+
+START_TEST(a_laggard_on_another_node)
+{
+    struct doctor_job *job = two_nodes(1);
+
+    check_first(job, "rank 3 keeps ranks 0-2 waiting in MPI_Allreduce, call 5 on MPI_COMM_WORLD, for 300 s: it is "
+                     "outside MPI for 301 s, since MPI_Allreduce, call 4 on MPI_COMM_WORLD");
+    doctor_free(job);
+    job = two_nodes(200);
+    check_first(job, "rank 3 keeps ranks 0-2 waiting in MPI_Allreduce, call 5 on MPI_COMM_WORLD, for 300 s: its "
+                     "process, 0 on elsewhere, has given no sign of life for more than 90 s, when it was outside MPI "
+                     "for 301 s, since MPI_Allreduce, call 4 on MPI_COMM_WORLD");
+    doctor_free(job);
+}
+END_TEST
+
 /* ---- what is written ---- */
 
 static json_t *written(struct doctor_job *job, void (*print)(FILE *, struct doctor_job *))
@@ -431,6 +541,8 @@ int main(void)
     tcase_add_test(jobs, another_type);
     tcase_add_test(jobs, one_left_out);
     tcase_add_test(jobs, a_straggler);
+    tcase_add_test(jobs, a_straggler_on_another_node);
+    tcase_add_test(jobs, a_laggard_on_another_node);
     tcase_add_test(jobs, for_programs);
     tcase_add_test(jobs, a_page);
     suite_add_tcase(s, files);

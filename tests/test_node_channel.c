@@ -242,7 +242,7 @@ static uint64_t pass(size_t sent, size_t due, enum sight sight)
     tt_channel_post(&sides[A], &out.f);
     poll_both(2);
     tt_channel_post(&sides[B], &in.f);
-    poll_both(2000);
+    poll_both(20000); /* a piece each */
     ck_assert(out.f.over && in.f.over && in.f.arrived == sent);
     ck_assert(due < sent || is_right(&in, 1, sent));
     ck_assert(sides[A].expected == 0 && sides[B].expected == 0);

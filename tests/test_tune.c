@@ -71,6 +71,7 @@ struct fake {
     int visit;
     int drawn[TT_MOST_CANDIDATES]; /* samples of each candidate in the visit */
     const struct truth *other;     /* the truth of every odd visit, or NULL */
+    int since;                     /* or of all visits from that one on, if that is not 0 */
     const char *unable;            /* who cannot serve, or NULL */
     int renewed;
 };
@@ -113,6 +114,11 @@ static double luck(const struct fake *f, const struct tt_point *p, int candidate
     return f->noise == 0 ? 1 : h % 8 == 0 ? 10 : 1 + f->noise * (h >> 8 & 1023) / 1024;
 }
 
+static const struct truth *truth_now(const struct fake *f, int visit)
+{
+    return f->other && (f->since ? visit >= f->since : visit % 2) ? f->other : f->truth;
+}
+
 static double measure(struct tt_bench *bench, const struct tt_point *point, const struct tt_candidate *c, int calls)
 {
     struct fake *f = (struct fake *)bench;
@@ -129,8 +135,7 @@ static double measure(struct tt_bench *bench, const struct tt_point *point, cons
     f->coll = point->coll;
     f->bytes = point->bytes;
     f->visit = point->visits;
-    seconds = cost_by(f->other && point->visits % 2 ? f->other : f->truth, f->hump, c->alg, point->bytes) *
-              luck(f, point, i, f->drawn[i]++);
+    seconds = cost_by(truth_now(f, point->visits), f->hump, c->alg, point->bytes) * luck(f, point, i, f->drawn[i]++);
     f->clock += calls * seconds;
     return seconds;
 }
@@ -676,6 +681,24 @@ START_TEST(who_is_out_of_it_is_measured_no_more)
 }
 END_TEST
 
+/* The machine is another one from the third visit on, for longer than it was the first. */
+START_TEST(who_was_out_of_it_is_heard_again)
+{
+    static const struct truth first[] = {{"native", 10e-6, 0}, {"ring", 1e-6, 0}, {"tree", 3e-6, 0}, {NULL, 0, 0}},
+                              then[] = {{"native", 10e-6, 0}, {"ring", 4e-6, 0}, {"tree", 2e-6, 0}, {NULL, 0, 0}};
+    const struct tt_tuning t = tuning(1 << TT_COLL_allreduce);
+    struct fake f = fake(first, 0.05);
+    struct tt_point point;
+
+    f.other = then;
+    f.since = 2;
+    tt_tune_candidates(&t, TT_COLL_allreduce, 16 << 10, &point);
+    for (int visit = 0; visit < 12; visit++)
+        ck_assert(tt_tune_visit(&f.is, &point, INFINITY));
+    ck_assert_str_eq(tt_tune_choose(&point, NULL, true)->alg->name, "tree");
+}
+END_TEST
+
 /* ---- the journal ---- */
 
 /* Ended after so many measurements, and gone on with, as often as it takes: as if it had never been ended. */
@@ -831,6 +854,7 @@ int main(void)
     tcase_add_test(budget, native_is_known_however_short_the_time);
     tcase_add_test(budget, a_session_cut_short_says_nothing_of_larger_sizes);
     tcase_add_test(budget, who_is_out_of_it_is_measured_no_more);
+    tcase_add_test(budget, who_was_out_of_it_is_heard_again);
     tcase_add_test(journal, a_resumed_session_equals_an_uninterrupted_one);
     tcase_add_loop_test(journal, a_journal_gives_back_what_is_whole, 0, 5);
     tcase_add_test(journal, another_machines_journal_is_not_read);

@@ -66,7 +66,8 @@ struct tool_row {
     double least, median, p99, noise;
     double mean, mean_least, mean_most;
     double overall, compute; /* of a nonblocking call with work meanwhile, and of the work; else 0 */
-    int64_t wrong;           /* elements */
+    double kept;   /* the share of that work which got done in its time: the rest of the core went to messages */
+    int64_t wrong; /* elements */
 };
 
 struct tool_results {

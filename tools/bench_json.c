@@ -34,8 +34,9 @@ static json_t *row_of(const struct tool_results *r, const struct tool_row *row)
     if (*row->why)
         json_object_set_new(all, "why", json_string(row->why));
     if (r->form == TOOL_NONBLOCKING)
-        json_object_update_new(all, json_pack("{s:f, s:f, s:f}", "overall_us", us * row->overall, "compute_us",
-                                              us * row->compute, "overlap_percent", tool_overlap(row)));
+        json_object_update_new(all, json_pack("{s:f, s:f, s:f, s:f}", "overall_us", us * row->overall, "compute_us",
+                                              us * row->compute, "overlap_percent", tool_overlap(row), "work_percent",
+                                              100 * row->kept));
     return all;
 }
 
@@ -115,7 +116,8 @@ static const char *read_row(struct tool_results *r, const json_t *from)
                            .mean_least = seconds(from, "mean_least_us"),
                            .mean_most = seconds(from, "mean_most_us"),
                            .overall = seconds(from, "overall_us"),
-                           .compute = seconds(from, "compute_us")};
+                           .compute = seconds(from, "compute_us"),
+                           .kept = json_number_value(json_object_get(from, "work_percent")) / 100};
 
     if (row.coll == TT_NCOLLS)
         return "\"collective\" is none of MPI's";

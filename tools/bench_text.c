@@ -62,7 +62,8 @@ static void table_head(FILE *out, const struct tool_results *r, enum tt_coll col
             "call: with all that it sets up\n",
             tool_in_blocks(coll) ? "a block" : "the vector");
     fprintf(out, "%10s  %-7s%-20s %9s %9s %9s %6s %8s %8s %6s %11s%s\n", "size", "path", "algorithm", "min", "median",
-            "p99", "calls", "algbw", "busbw", "wrong", "first call", r->form == TOOL_NONBLOCKING ? "  overlap" : "");
+            "p99", "calls", "algbw", "busbw", "wrong", "first call",
+            r->form == TOOL_NONBLOCKING ? "  overlap     work" : "");
 }
 
 static const struct tool_row *fastest(const struct tool_results *r, int from, int to)
@@ -85,7 +86,7 @@ static void table_row(FILE *out, const struct tool_results *r, const struct tool
             row->algorithm, good ? '*' : ' ', us * row->least, us * row->median, us * row->p99, row->calls,
             tool_algbw(r, row) / giga, tool_busbw(r, row) / giga, (long long)row->wrong, us * row->first);
     if (r->form == TOOL_NONBLOCKING)
-        fprintf(out, " %7.1f %%", tool_overlap(row));
+        fprintf(out, " %7.1f %% %6.1f %%", tool_overlap(row), 100 * row->kept);
     fputc('\n', out);
 }
 

@@ -29,6 +29,7 @@ struct doctor_rank {
     const struct tt_record_line *inside; /* the blocking collective that it is in, or the nonblocking one that it waits
                                             for; NULL: none */
     const struct tt_record_spot *spot;   /* the other call of MPI that it is in; NULL: none */
+    bool asks;                           /* it is in none that waits, but tests the spot's request again and again */
 };
 
 /* A communicator, as its ranks see it. */
@@ -49,7 +50,7 @@ struct doctor_comm {
 /* Ranks of MPI_COMM_WORLD: a byte for each. */
 struct doctor_set {
     int size;
-    unsigned char *has;
+    signed char *has;
 };
 
 enum doctor_kind {
@@ -130,6 +131,9 @@ const char *doctor_bytes(int64_t bytes);
 /* Where a rank is now: "outside MPI for 31 s, since it left MPI_Allreduce at app.c:12"; without how long if not timed.
  */
 const char *doctor_where(struct doctor_job *job, const struct doctor_rank *rank, bool timed);
+
+/* Since when it is there. */
+int64_t doctor_since(const struct doctor_rank *rank);
 
 /* Of what a line says, what all ranks must say alike and two do not: "count"; NULL: nothing. */
 const char *doctor_differ(const struct record *ra, const struct tt_record_line *a, const struct record *rb,

@@ -9,6 +9,7 @@
 
 #include "tools/doctor.h"
 
+static const int64_t SILENCE = 90000000000;
 static const int64_t PATIENCE = 500000000; /* ns: what has lasted no longer, in a job that lives, is nothing yet */
 
 /* ---- errors ---- */
@@ -40,9 +41,11 @@ static void find_errors(struct doctor_job *job)
 /* ---- who waits for whom ---- */
 
 struct waits {
+    bool failed;                        /* they wait no more: the call has failed for want of the others */
     struct doctor_set waiting, awaited; /* in a collective, for somebody; by somebody */
     int64_t longest;
-    int oldest; /* the rank that has waited longest; -1: nobody waits */
+    int oldest;                        /* the rank that has waited longest; -1: nobody waits */
+    const struct tt_record_line *line; /* in what */
 };
 
 /* Members that have not entered it yet. */
@@ -59,14 +62,21 @@ static int count_behind(const struct doctor_comm *c, uint64_t number, struct doc
     return n;
 }
 
-static void find_waits(struct doctor_job *job, struct waits *w)
+/* The last call of a rank that has failed because another did; NULL: there is none. */
+static const struct tt_record_line *spoilt_line(const struct doctor_rank *rank)
 {
-    w->waiting = doctor_set_make(job->size);
-    w->awaited = doctor_set_make(job->size);
-    w->longest = 0;
-    w->oldest = -1;
+    for (uint32_t i = rank->r ? rank->r->nlines : 0; i-- > 0;)
+        if (rank->r->lines[i].error && rank->r->lines[i].left)
+            return rank->r->lines[i].own_fault ? NULL : &rank->r->lines[i];
+    return NULL;
+}
+
+static void find_waits(struct doctor_job *job, struct waits *w, bool failed)
+{
+    *w = (struct waits){
+        .failed = failed, .waiting = doctor_set_make(job->size), .awaited = doctor_set_make(job->size), .oldest = -1};
     for (int i = 0; i < job->size && w->waiting.has && w->awaited.has; i++) {
-        const struct tt_record_line *l = job->ranks[i].inside;
+        const struct tt_record_line *l = failed ? spoilt_line(&job->ranks[i]) : job->ranks[i].inside;
         const struct doctor_comm *c = l ? doctor_comm_of(job, &job->ranks[i], l->comm) : NULL;
         const int64_t since = l ? job->now - (int64_t)l->entered : 0;
 
@@ -76,6 +86,7 @@ static void find_waits(struct doctor_job *job, struct waits *w)
         if (w->oldest < 0 || since > w->longest) {
             w->longest = since;
             w->oldest = i;
+            w->line = l;
         }
     }
 }
@@ -122,10 +133,24 @@ static const struct fate stopped = {
     {"its process", " has been stopped by a signal or a debugger, when it was "},
     {"their processes", " have been stopped by a signal or a debugger, when they were "}};
 
+static const struct fate silent = {
+    "silent",
+    true,
+    {"its process", " has given no sign of life for more than 90 s, when it was "},
+    {"their processes", " have given no sign of life for more than 90 s, when they were "}};
+
+/* On another host, whose file may come late by as long as a network's file system takes. */
+static bool is_silent(const struct doctor_job *job, const struct doctor_rank *rank)
+{
+    return rank->life == DOCTOR_UNKNOWN && job->now - rank->seen > SILENCE;
+}
+
 static const struct fate *fate_of(const struct doctor_job *job, const struct doctor_rank *rank)
 {
     if (!rank->r)
         return &absent;
+    if (is_silent(job, rank))
+        return &silent;
     switch (rank->life) {
     case DOCTOR_IS_GONE:
         return all_are_gone(job) ? &was_behind : &killed;
@@ -152,18 +177,24 @@ static const char *say_fate(const struct fate *f, const struct doctor_rank *rank
     return text;
 }
 
-/* Ranks of which the same is said, from i on, are told of together. */
-static void gather(struct doctor_job *job, const struct doctor_set *from, int i, struct doctor_set *told,
-                   struct doctor_set *same)
+/* Where calls have failed for want of a rank, it was gone before the job was over. */
+static const struct fate *fate_in(const struct doctor_job *job, const struct waits *w, int i)
 {
-    const struct fate *fate = fate_of(job, &job->ranks[i]);
+    return w->failed && job->ranks[i].life == DOCTOR_IS_GONE ? &killed : fate_of(job, &job->ranks[i]);
+}
+
+/* Ranks of which the same is said, from i on, are told of together. */
+static void gather(struct doctor_job *job, const struct waits *w, const struct doctor_set *from, int i,
+                   struct doctor_set *told, struct doctor_set *same)
+{
+    const struct fate *fate = fate_in(job, w, i);
     char place[512];
 
     snprintf(place, sizeof place, "%s", doctor_where(job, &job->ranks[i], false));
     for (int k = i; k < job->size; k++) {
         if (!from->has[k] || told->has[k])
             continue;
-        if (fate_of(job, &job->ranks[k]) == fate && strcmp(place, doctor_where(job, &job->ranks[k], false)) == 0)
+        if (fate_in(job, w, k) == fate && strcmp(place, doctor_where(job, &job->ranks[k], false)) == 0)
             same->has[k] = told->has[k] = 1;
     }
 }
@@ -171,17 +202,19 @@ static void gather(struct doctor_job *job, const struct doctor_set *from, int i,
 static void tell(struct doctor_job *job, const struct waits *w, struct doctor_set *same, int i)
 {
     const struct doctor_rank *oldest = &job->ranks[w->oldest];
-    const struct fate *fate = fate_of(job, &job->ranks[i]);
-    const char *how = say_fate(fate, &job->ranks[i], doctor_set_count(same));
+    const struct fate *fate = fate_in(job, w, i);
+    const int n = doctor_set_count(same);
+    const bool lasts = job->lives && !w->failed;
     struct doctor_finding *f =
-        doctor_find(job, DOCTOR_FAULT, fate->what, same, record_name(oldest->r, oldest->inside->collective));
+        doctor_find(job, DOCTOR_FAULT, fate->what, same, record_name(oldest->r, w->line->collective));
 
     if (!f)
         return;
-    snprintf(f->text, sizeof f->text, "%s keep%s %s waiting in %s%s%s: %s%s", doctor_ranks(same),
-             doctor_set_count(same) == 1 ? "s" : "", doctor_ranks(&w->waiting),
-             doctor_call_on(job, oldest, oldest->inside), job->lives ? ", for " : "",
-             job->lives ? doctor_time((double)w->longest) : "", how, doctor_where(job, &job->ranks[i], job->lives));
+    snprintf(f->text, sizeof f->text, "%s %s %s %s %s%s%s: %s%s", doctor_ranks(same),
+             w->failed ? (n == 1 ? "has made" : "have made") : (n == 1 ? "keeps" : "keep"), doctor_ranks(&w->waiting),
+             w->failed ? "fail in" : "waiting in", doctor_call_on(job, oldest, w->line), lasts ? ", for " : "",
+             lasts ? doctor_time((double)w->longest) : "", say_fate(fate, &job->ranks[i], n),
+             doctor_where(job, &job->ranks[i], job->lives));
 }
 
 /* Where one has ended of itself, those that were killed were so on its account, some before they came to wait. */
@@ -190,7 +223,8 @@ static void find_culprits(const struct doctor_job *job, const struct waits *w, s
     bool ended = false;
 
     for (int i = 0; i < job->size; i++) {
-        culprits->has[i] = w->awaited.has[i] && !w->waiting.has[i];
+        culprits->has[i] = w->awaited.has[i] && !w->waiting.has[i] &&
+                           (!w->failed || job->ranks[i].life == DOCTOR_IS_GONE || job->ranks[i].life == DOCTOR_ENDED);
         ended |= culprits->has[i] && job->ranks[i].life == DOCTOR_ENDED;
     }
     for (int i = 0; i < job->size && ended; i++)
@@ -207,7 +241,7 @@ static void tell_culprits(struct doctor_job *job, const struct waits *w)
         if (culprits.has[i] && !told.has[i]) {
             same = doctor_set_make(job->size);
             if (same.has) {
-                gather(job, &culprits, i, &told, &same);
+                gather(job, w, &culprits, i, &told, &same);
                 tell(job, w, &same, i);
             }
             free(same.has);
@@ -327,19 +361,38 @@ static bool is_serious(const struct doctor_job *job, const struct waits *w)
     return away && w->oldest >= 0;
 }
 
-void doctor_blame(struct doctor_job *job)
+/* Ranks of a node notice that one of them has died, and their calls fail. */
+static void find_deaths(struct doctor_job *job)
+{
+    struct waits w;
+
+    find_waits(job, &w, true);
+    if (w.oldest >= 0)
+        tell_culprits(job, &w);
+    end_waits(&w);
+}
+
+static void find_laggards(struct doctor_job *job)
 {
     const int before = job->nfindings;
     struct waits w;
 
-    find_errors(job);
-    find_waits(job, &w);
+    find_waits(job, &w, false);
     if (is_serious(job, &w)) {
         tell_culprits(job, &w);
         if (job->nfindings == before)
             tell_circle(job, &w);
     }
     end_waits(&w);
+}
+
+void doctor_blame(struct doctor_job *job)
+{
+    const int before = job->nfindings;
+
+    find_errors(job);
+    find_deaths(job);
+    find_laggards(job);
     if (job->nfindings == before)
         find_stuck(job);
     if (job->nfindings == before && before == 0)

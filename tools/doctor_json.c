@@ -45,9 +45,10 @@ static json_t *rank_in_json(struct doctor_job *job, int i)
 
     if (!rank->r)
         return json_pack("{s:i, s:b}", "rank", i, "recorded", 0);
-    return json_pack("{s:i, s:b, s:o, s:i, s:s, s:o, s:I}", "rank", i, "recorded", 1, "host", text(rank->r->head.host),
-                     "pid", rank->r->head.pid, "process", lives[rank->life], "where",
-                     text(doctor_where(job, rank, true)), "records", (json_int_t)rank->r->head.written);
+    return json_pack("{s:i, s:b, s:o, s:i, s:s, s:o, s:f, s:I}", "rank", i, "recorded", 1, "host",
+                     text(rank->r->head.host), "pid", rank->r->head.pid, "process", lives[rank->life], "where",
+                     text(doctor_where(job, rank, true)), "for_s", (double)(job->now - doctor_since(rank)) / 1e9,
+                     "records", (json_int_t)rank->r->head.written);
 }
 
 static json_t *comm_in_json(const struct doctor_comm *c)

@@ -14,6 +14,7 @@
 #include "tools/doctor.h"
 
 enum { ALL_LINES = 1 << 22, FEWEST_LINES = 64 }; /* that are kept of all ranks; of one */
+static const int64_t OFTEN = 1500000000;         /* ns: who has tested a request since then does so again and again */
 
 void doctor_remark(struct doctor_job *job, const char *format, ...)
 {
@@ -158,20 +159,37 @@ static int64_t last_seen(const struct record *r)
     for (uint32_t i = r->nlines > 64 ? r->nlines - 64 : 0; i < r->nlines; i++)
         last = later(last, later((int64_t)r->lines[i].entered, (int64_t)r->lines[i].left));
     for (uint32_t i = 0; i < r->nspots; i++)
-        last = later(last, later((int64_t)r->spots[i].since, (int64_t)r->spots[i].left));
+        last = later(later(last, (int64_t)r->spots[i].asked),
+                     later((int64_t)r->spots[i].since, (int64_t)r->spots[i].left));
     return last;
 }
 
-/* A blocking collective; or, where the rank is in a call that waits, a nonblocking one that is not over. */
-static const struct tt_record_line *inside_of(const struct record *r, bool waits)
+static const struct tt_record_line *line_of(const struct record *r, uint64_t serial)
 {
-    for (uint32_t i = r->nlines; i-- > 0;) {
-        const struct tt_record_line *l = &r->lines[i];
-
-        if (!l->left && (l->flavour == 0 || waits))
-            return l;
-    }
+    for (uint32_t i = r->nlines; i-- > 0 && serial;)
+        if (r->lines[i].serial == serial)
+            return &r->lines[i];
     return NULL;
+}
+
+/* One that is not over, of those that block or of those that do not. */
+static const struct tt_record_line *last_open(const struct record *r, bool blocks)
+{
+    for (uint32_t i = r->nlines; i-- > 0;)
+        if (!r->lines[i].left && (r->lines[i].flavour == 0) == blocks)
+            return &r->lines[i];
+    return NULL;
+}
+
+/* The collective that a rank in a wait is held up by. If it is not known what it waits for, the last that is not over.
+ * One that the MPI below has is not over for all that is known. */
+static const struct tt_record_line *awaited(const struct record *r, const struct tt_record_spot *s)
+{
+    const struct tt_record_line *l = line_of(r, s->line);
+
+    if (s->line || s->awaits[0])
+        return l && (!l->left || l->handed) ? l : NULL;
+    return strncmp(s->name, "Wait", 4) == 0 ? last_open(r, false) : NULL;
 }
 
 static void look_at(struct doctor_rank *rank)
@@ -180,12 +198,29 @@ static void look_at(struct doctor_rank *rank)
 
     rank->life = life_of(r);
     rank->seen = last_seen(r);
+    if (r->head.phase != TT_RUNNING)
+        return;
     for (uint32_t i = 0; i < r->nspots; i++)
         if (r->spots[i].name[0])
             rank->spot = &r->spots[i];
-    rank->inside = inside_of(r, rank->spot && strncmp(rank->spot->name, "Wait", 4) == 0);
-    if (r->head.phase != TT_RUNNING)
-        rank->inside = NULL;
+    rank->inside = last_open(r, true);
+    if (!rank->inside && rank->spot)
+        rank->inside = awaited(r, rank->spot);
+}
+
+/* Who tests without end waits, too. */
+static void look_for_tests(const struct doctor_job *job, struct doctor_rank *rank)
+{
+    const struct record *r = rank->r;
+
+    if (!r || rank->spot || rank->inside || r->head.phase != TT_RUNNING)
+        return;
+    for (uint32_t i = 0; i < r->nspots; i++)
+        if (r->spots[i].asked && job->now - (int64_t)r->spots[i].asked < OFTEN) {
+            rank->spot = &r->spots[i];
+            rank->asks = true;
+            rank->inside = awaited(r, rank->spot);
+        }
 }
 
 static void look_at_all(struct doctor_job *job)
@@ -200,11 +235,13 @@ static void look_at_all(struct doctor_job *job)
         job->now = later(job->now, rank->seen);
     }
     /* the clock goes on: one of a process of this host tells how far */
-    for (int i = 0; i < job->size && job->lives; i++)
+    for (int i = 0; i < job->size; i++)
         if (job->ranks[i].life == DOCTOR_LIVES || job->ranks[i].life == DOCTOR_STOPPED) {
             job->now = later(job->now, record_time_of_ns(job->ranks[i].r, tt_nanoseconds(CLOCK_MONOTONIC)));
-            return;
+            break;
         }
+    for (int i = 0; i < job->size; i++)
+        look_for_tests(job, &job->ranks[i]);
 }
 
 /* ---- the job ---- */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/ranks.h"
 #include "tools/doctor.h"
 
 enum { BUFFERS = 64, LENGTH = 512 };
@@ -49,27 +50,9 @@ int doctor_set_count(const struct doctor_set *s)
 const char *doctor_ranks(const struct doctor_set *s)
 {
     const int n = doctor_set_count(s);
-    char *text = buffer();
-    size_t used;
 
-    if (n == s->size && n > 2)
-        return say("all %d ranks", n);
-    used = (size_t)snprintf(text, LENGTH, n == 1 ? "rank " : "ranks ");
-    for (int i = 0; i < s->size && used < LENGTH - 40; i++) {
-        int last = i;
-
-        if (!s->has || !s->has[i])
-            continue;
-        while (last + 1 < s->size && s->has[last + 1])
-            last++;
-        used += (size_t)snprintf(text + used, LENGTH - used, last > i ? "%d-%d," : "%d,", i, last);
-        i = last;
-    }
-    if (n)
-        text[used - 1] = '\0';
-    if (used >= LENGTH - 40)
-        snprintf(text + used - 1, LENGTH - used, ",... (%d)", n);
-    return text;
+    return n == s->size && n > 2 ? say("all %d ranks", n)
+                                 : tt_ranks_print(buffer(), LENGTH, s->has, s->has ? s->size : 0, 1);
 }
 
 /* ---- figures ---- */
@@ -217,8 +200,7 @@ const char *doctor_call_on(struct doctor_job *job, const struct doctor_rank *ran
     const struct doctor_comm *c = doctor_comm_of(job, rank, l->comm);
     const struct tt_record_comm *e = record_comm(rank->r, l->comm);
 
-    return say("%s%s, call %" PRIu64 " on %s", called(rank->r, l), at_line(rank, l->caller),
-               l->number + 1,
+    return say("%s%s, call %" PRIu64 " on %s", called(rank->r, l), at_line(rank, l->caller), l->number + 1,
                c                 ? c->name
                : e && e->name[0] ? e->name
                                  : "another communicator");
@@ -229,7 +211,8 @@ const char *doctor_call_on(struct doctor_job *job, const struct doctor_rank *ran
 static const char *peer_words(struct doctor_job *job, const struct doctor_rank *rank, const struct tt_record_spot *s)
 {
     const struct doctor_comm *c = doctor_comm_of(job, rank, s->comm);
-    const char *way = strstr(s->name, "ecv") || strstr(s->name, "robe") ? "from" : "to";
+    const char *call = s->awaits[0] ? s->awaits : s->name;
+    const char *way = strstr(call, "ecv") || strstr(call, "robe") ? "from" : "to";
     const int world = c && s->peer >= 0 && s->peer < c->size ? c->members[s->peer].world : -1;
 
     if (s->peer == -32000)
@@ -241,38 +224,57 @@ static const char *peer_words(struct doctor_job *job, const struct doctor_rank *
     return say(" %s rank %d of its communicator with tag %d", way, s->peer, s->tag);
 }
 
-/* " for 31 s", or nothing. */
-static const char *lasting(struct doctor_job *job, int64_t since, bool timed)
+static const struct tt_record_line *last_line(const struct record *r)
 {
-    return timed ? say(" for %s", doctor_time((double)(job->now - since))) : "";
+    return r->nlines ? &r->lines[r->nlines - 1] : NULL;
 }
 
-static const char *in_spot(struct doctor_job *job, const struct doctor_rank *rank, bool timed)
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* When it left the last call of MPI that is known; or MPI_Init. One that does not block was left as soon as it had begun. */
+static int64_t left_mpi(const struct record *r)
+{
+    const struct tt_record_line *last = last_line(r);
+    int64_t left = last ? later((int64_t)last->entered, later((int64_t)last->begun, (int64_t)last->left))
+                        : record_time_of_ns(r, r->head.aligned_ns);
+
+    for (uint32_t i = 0; i < r->nspots; i++)
+        left = later(left, (int64_t)r->spots[i].left);
+    return left;
+}
+
+int64_t doctor_since(const struct doctor_rank *rank)
+{
+    return rank->inside ? (int64_t)rank->inside->entered : rank->spot ? (int64_t)rank->spot->since : left_mpi(rank->r);
+}
+
+static const char *in_spot(struct doctor_job *job, const struct doctor_rank *rank, const char *lasting)
 {
     const struct tt_record_spot *s = rank->spot;
 
-    return say("in MPI_%s%s%s%s", s->name, peer_words(job, rank, s), at_line(rank, s->caller),
-               lasting(job, (int64_t)s->since, timed));
+    const char *call = rank->asks ? "a loop of MPI_Test" : say("MPI_%s", s->name);
+    const char *what = s->awaits[0] ? say(" for MPI_I%s", s->awaits) : "";
+    const char *others = s->awaits[0] && s->more ? say(" and %u more", s->more) : "";
+
+    return say("in %s%s%s%s%s%s", call, what, peer_words(job, rank, s), others, at_line(rank, s->caller), lasting);
 }
 
-static const char *outside(struct doctor_job *job, const struct doctor_rank *rank, bool timed)
+static const char *outside(struct doctor_job *job, const struct doctor_rank *rank, const char *lasting)
 {
-    const struct record *r = rank->r;
-    const struct tt_record_line *last = r->nlines ? &r->lines[r->nlines - 1] : NULL;
-    int64_t left = last ? (int64_t)last->left : 0, spot = 0;
+    const struct tt_record_line *last = last_line(rank->r);
 
-    for (uint32_t i = 0; i < r->nspots; i++)
-        spot = (int64_t)r->spots[i].left > spot ? (int64_t)r->spots[i].left : spot;
     if (!last)
-        return say("outside MPI%s, and has made no collective call",
-                   lasting(job, record_time_of_ns(r, r->head.aligned_ns), timed));
-    return say("outside MPI%s, since %s", lasting(job, spot > left ? spot : left, timed),
-               doctor_call_on(job, rank, last));
+        return say("outside MPI%s, and has made no collective call", lasting);
+    return say("outside MPI%s, since %s", lasting, doctor_call_on(job, rank, last));
 }
 
 const char *doctor_where(struct doctor_job *job, const struct doctor_rank *rank, bool timed)
 {
     const struct record *r = rank->r;
+    const char *lasting = "";
 
     if (!r)
         return "not recorded";
@@ -280,10 +282,11 @@ const char *doctor_where(struct doctor_job *job, const struct doctor_rank *rank,
         return "through with MPI_Finalize";
     if (r->head.phase == TT_FINALIZING)
         return "in MPI_Finalize";
+    if (timed)
+        lasting = say(" for %s", doctor_time((double)(job->now - doctor_since(rank))));
     if (rank->inside)
-        return say("in %s%s", doctor_call_on(job, rank, rank->inside),
-                   lasting(job, (int64_t)rank->inside->entered, timed));
-    return rank->spot ? in_spot(job, rank, timed) : outside(job, rank, timed);
+        return say("in %s%s", doctor_call_on(job, rank, rank->inside), lasting);
+    return rank->spot ? in_spot(job, rank, lasting) : outside(job, rank, lasting);
 }
 
 /* ---- findings ---- */

@@ -261,6 +261,7 @@ static bool take_turn(struct session *s, struct lane *lane)
     order.compute = row->compute;
     if (tool_crew_do(s->crew, order) < 0)
         return false;
+    row->kept += s->crew->last.n * s->crew->last.kept;
     add_samples(&lane->overall, s->crew->last.slowest, s->crew->last.n);
     row->wrong += s->crew->last.wrong;
     return true;
@@ -286,8 +287,10 @@ static void finish_lane(struct session *s, struct lane *lane)
     row->mean /= row->calls;
     row->mean_least /= row->calls;
     row->mean_most /= row->calls;
-    if (lane->overall.n)
+    if (lane->overall.n) {
         row->overall = tt_figure_of(lane->overall.seconds, lane->overall.n).seconds;
+        row->kept /= lane->overall.n;
+    }
     tool_results_add(&s->results, row);
 }
 

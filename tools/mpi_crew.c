@@ -143,19 +143,35 @@ static void have_thread(bool wanted)
     there = wanted;
 }
 
-/* Work that a compiler cannot leave out, for so long. */
-static void work(double seconds)
+/* Work that a compiler cannot leave out, for so long. How much of it was done. */
+static long work(double seconds)
 {
     const double start = MPI_Wtime();
     volatile double sum = 0;
+    long done = 0;
 
-    while (MPI_Wtime() - start < seconds)
+    for (; MPI_Wtime() - start < seconds; done++)
         for (int i = 0; i < 64; i++)
             sum = sum + i;
+    return done;
+}
+
+/* As much as this rank does in so long with nothing under way; what disturbs it only makes it less. */
+static long work_alone(double seconds)
+{
+    enum { TRIES = 3 };
+    long most = 1;
+
+    for (int i = 0; i < TRIES; i++) {
+        const long done = work(seconds);
+
+        most = done > most ? done : most;
+    }
+    return most;
 }
 
 /* One call in the form that was asked for, started and ended as programs do. */
-static void do_call(const struct tool_crew *b, const struct tool_order *o, const struct tt_call *call,
+static void do_call(struct tool_crew *b, const struct tool_order *o, const struct tt_call *call,
                     MPI_Request *persistent)
 {
     const bool below = o->alg == TOOL_BELOW;
@@ -177,7 +193,7 @@ static void do_call(const struct tool_crew *b, const struct tool_order *o, const
         break;
     }
     if (o->compute > 0)
-        work(o->compute);
+        b->worked += work(o->compute);
     (below ? PMPI_Wait : MPI_Wait)(waited, MPI_STATUS_IGNORE);
 }
 
@@ -234,9 +250,12 @@ static void time_calls(struct tool_crew *b, const struct tool_order *o, double *
     if (b->checked)
         tool_check_spoil(&b->check);
     begin_persistent(b, o, &call, &persistent);
+    b->worked = 0;
     for (int i = 0; i < o->calls; i++)
         times[i] = time_call(b, o, &call, &persistent);
     end_persistent(o, &persistent);
+    if (o->compute > 0)
+        b->kept = (double)b->worked / ((double)o->calls * (double)work_alone(o->compute));
 }
 
 /* With what a form has to set up. A nonblocking one is preceded by a blocking one, for Tutti needs that once. */
@@ -452,15 +471,16 @@ static void reduce(struct tool_crew *b, const double *ours, double *all, int n, 
 
 static void gather_checked(struct tool_crew *b, const struct tool_order *o, const double *times)
 {
-    double mean = 0, sums[2], extremes[2], wrong = (double)count_wrong(b, o);
+    double mean = 0, sums[3], extremes[2], wrong = (double)count_wrong(b, o);
 
     for (int i = 0; i < o->calls; i++)
         mean += times[i] / o->calls;
-    reduce(b, (double[2]){mean, wrong}, sums, 2, MPI_SUM);
+    reduce(b, (double[3]){mean, wrong, b->kept}, sums, 3, MPI_SUM);
     reduce(b, (double[2]){mean, -mean}, extremes, 2, MPI_MAX);
     if (b->rank == 0) {
         b->last.mean = sums[0] / b->size;
         b->last.wrong = (int64_t)sums[1];
+        b->last.kept = sums[2] / b->size;
         b->last.mean_most = extremes[0];
         b->last.mean_least = -extremes[1];
     }

@@ -61,6 +61,7 @@ struct tool_timing {
     double slowest[TOOL_MOST_CALLS];    /* rank's time of each */
     double mean, mean_least, mean_most; /* of a rank's mean over its calls: over ranks the mean and the extremes */
     int64_t wrong;                      /* elements, on all ranks, of what the last of the calls gave */
+    double kept;                        /* share of the work that got done meanwhile; the mean over ranks */
 };
 
 struct tool_crew {
@@ -77,6 +78,8 @@ struct tool_crew {
     int checked_coll;
     struct tool_check check;
     struct tool_timing last;
+    long worked; /* in the calls that were timed last; */
+    double kept; /* of what would have been done in that time without them */
     double began;
     char *before[TT_NCOLLS]; /* pins of the user's, which count for what is chosen where a manner is given */
     int pinned;              /* the collective that has a pin, or -1 */

@@ -13,6 +13,9 @@
 
 #include "coll/ticks.h"
 
+/* Of a job: more is a number that is spoilt. */
+enum { MOST_RANKS = 1 << 20 };
+
 struct image {
     const char *at;
     size_t bytes;
@@ -204,6 +207,7 @@ static void keep_others(struct record *r)
         if (r->spots[i].since) {
             r->spots[n] = r->spots[i];
             convert(r, &r->spots[n].since);
+            convert(r, &r->spots[n].asked);
             convert(r, &r->spots[n++].left);
         }
     r->nspots = n;
@@ -266,7 +270,7 @@ struct record *record_parse(const void *image, size_t bytes, uint32_t most, char
         record_free(r);
         return NULL;
     }
-    if (r->head.rank < 0 || r->head.size <= r->head.rank || r->head.size > 1 << 24) {
+    if (r->head.rank < 0 || r->head.size <= r->head.rank || r->head.size > MOST_RANKS) {
         snprintf(why, size, "it says that it is of rank %d of %d, which cannot be", r->head.rank, r->head.size);
         record_free(r);
         return NULL;

@@ -134,6 +134,18 @@ static void step_once(struct tutti_buckets *b, enum tutti_share share, int step,
         check_tensor(share, step, t);
 }
 
+/* Shuffled are the second step's, each rank's in another way: rank 0 begins with tensor 0. All ranks say the same. */
+static void test_order(const struct tutti_overlap *o)
+{
+    char expected[256] = "";
+
+    if (test_size > 1)
+        snprintf(expected, sizeof expected,
+                 "tensors became ready in different orders: rank 0 had \"tensor 0\", rank 1 had \"tensor 11\"");
+    test_check(o->differed == (test_size > 1), "%d steps are said to have had different orders", o->differed);
+    test_check(strcmp(o->order, expected) == 0, "seen \"%s\", expected \"%s\"", o->order, expected);
+}
+
 static void test_right(enum tutti_share share, long long bytes)
 {
     struct tutti_buckets *b = make(share, bytes);
@@ -148,6 +160,7 @@ static void test_right(enum tutti_share share, long long bytes)
                "overlap %g, %g s of %g s exposed", o.overlap, o.exposed, o.step);
     test_check(o.late >= 0 && o.late <= o.buckets && o.why[0], "%d of %d buckets late: %s", o.late, o.buckets, o.why);
     test_check(o.out_of_order > 0, "no tensor was out of order");
+    test_order(&o);
     if (bytes == 1)
         test_check(o.buckets > 30 && o.buckets <= TENSORS, "%d buckets", o.buckets);
     if (bytes > 1 << 30)

@@ -5,6 +5,7 @@
 #include <config.h>
 #include <mpi.h>
 #include TT_PERSISTENT_HEADER
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,21 +214,34 @@ static void one_of_three_differs(void)
 }
 
 #if TT_HAVE_PERSISTENT
-/* The init calls match in all but the count; what is started is what is compared, each time. */
+/* Making one is compared, and so is each start of what was made alike. */
 static void persistent_differs(void)
 {
-    MPI_Request request;
-    int error;
+    MPI_Request sum, largest;
+    int error = TT_INIT_NAME(, Allreduce, )(out, in, test_rank == 1 ? 5 : 6, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                                            MPI_INFO_NULL, &sum);
 
-    TT_INIT_NAME(, Allreduce, )
-    (out, in, test_rank == 1 ? 5 : 6, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    expect(error, "calls of MPI_Allreduce_init on MPI_COMM_WORLD do not match: the count differs: 6 x MPI_INT on ranks "
+                  "0,2-3; 5 x MPI_INT on rank 1");
+    error =
+        test_rank == 2 ? TT_INIT_NAME(, Barrier, )(MPI_COMM_WORLD, MPI_INFO_NULL, &sum) : MPI_Barrier(MPI_COMM_WORLD);
+    expect(error, "calls on MPI_COMM_WORLD do not match: the form of the call differs: MPI_Barrier on ranks 0-1,3; "
+                  "MPI_Barrier_init on rank 2");
+    test_success(TT_INIT_NAME(, Allreduce, )(out, in, 6, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &sum));
+    test_success(TT_INIT_NAME(, Allreduce, )(out, in, 6, MPI_INT, MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL, &largest));
     for (int i = 0; i < 2; i++) {
-        test_success(MPI_Start(&request));
-        error = MPI_Wait(&request, MPI_STATUS_IGNORE);
-        expect(error, "calls of the start of MPI_Allreduce_init on MPI_COMM_WORLD do not match: the count differs: 6 x "
-                      "MPI_INT on ranks 0,2-3; 5 x MPI_INT on rank 1");
+        MPI_Request *one = test_rank == 1 && i == 0 ? &largest : &sum;
+
+        test_success(MPI_Start(one));
+        error = MPI_Wait(one, MPI_STATUS_IGNORE);
+        if (i == 0)
+            expect(error, "calls of the start of MPI_Allreduce_init on MPI_COMM_WORLD do not match: the op differs: "
+                          "MPI_SUM on ranks 0,2-3; MPI_MAX on rank 1");
+        else
+            test_success(error);
     }
-    MPI_Request_free(&request);
+    MPI_Request_free(&sum);
+    MPI_Request_free(&largest);
 }
 #else
 static void persistent_differs(void)
@@ -322,6 +336,27 @@ static void results_are_right(void)
     test_check(wrong == 0, "%d elements are wrong", wrong);
 }
 
+/* Where all agree, a check is one message up and one down for each edge of a binomial tree (send_shim.c counts). */
+static void messages_are_few(void)
+{
+    long (*sends)(void);
+    long before, below = 0;
+
+    *(void **)&sends = dlsym(RTLD_DEFAULT, "test_sends");
+    test_now("messages of a check");
+    if (!test_check(sends != NULL, "send_shim.so is not there"))
+        return;
+    for (int far = 1; test_rank + far < test_size && !(test_rank & far); far *= 2)
+        below++;
+    test_pin("barrier", "native");
+    test_success(MPI_Barrier(MPI_COMM_WORLD));
+    before = sends();
+    for (int i = 0; i < 10; i++)
+        test_success(MPI_Barrier(MPI_COMM_WORLD));
+    test_check(sends() - before == 10 * (below + (test_rank > 0)), "ten barriers have sent %ld", sends() - before);
+    test_pin("barrier", NULL);
+}
+
 /* ---- ranks that do not meet ---- */
 
 static MPI_Comm copy_of_world(const char *name)
@@ -412,7 +447,8 @@ static void all_that_differs(void)
                                           nonblocking_does_not_wait,
                                           signatures_are_what_counts,
                                           columns_do_not_overlap,
-                                          results_are_right};
+                                          results_are_right,
+                                          messages_are_few};
 
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         tests[i]();

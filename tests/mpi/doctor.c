@@ -115,6 +115,38 @@ static void waits_outside(void)
     allreduce();
 }
 
+/* In a wait for a message, with a collective under way for which it does not wait. */
+static void waits_for_message(void)
+{
+    MPI_Request request, sum;
+    int got;
+
+    go_well(CALLS);
+    MPI_Iallreduce(a, b, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &sum);
+    if (is_culprit()) {
+        MPI_Irecv(&got, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE); /* nobody sends */
+    }
+    MPI_Wait(&sum, MPI_STATUS_IGNORE);
+    allreduce();
+}
+
+/* The others wait by testing. */
+static void tests_in_vain(void)
+{
+    MPI_Request request;
+    int done = 0;
+
+    go_well(CALLS);
+    if (is_culprit())
+        nap(FOREVER);
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    while (!done) {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        nap(0.01);
+    }
+}
+
 static void never_starts(void)
 {
     if (is_culprit())
@@ -282,6 +314,8 @@ static const struct {
     {"is-killed", is_killed},
     {"is-stopped", is_stopped},
     {"waits-outside", waits_outside},
+    {"waits-for-message", waits_for_message},
+    {"tests-in-vain", tests_in_vain},
     {"never-starts", never_starts},
     {"other-count", other_count},
     {"other-type", other_type},

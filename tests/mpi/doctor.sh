@@ -8,30 +8,40 @@ reduce="MPI_Allreduce at $place, call"
 time='[0-9.]* m\{0,1\}s'
 
 # start RANKS FAULT: by a shell, if that is $shell, which the launcher does not see die
-shell=
+shell= program=doctor
 start()
 {
-    timeout -k 5 "$PATIENCE" "$MPIEXEC" $oversubscribe -n "$1" $shell env LD_PRELOAD="$LIBRARY:$PROGRAMS/yield.so" \
-        TUTTI_RECORD="$records" "$PROGRAMS/doctor" "$2" 1 >"$output" 2>&1 &
+    TUTTI_TEST_RECORDS=$records timeout -k 5 "$PATIENCE" "$MPIEXEC" $oversubscribe -n "$1" $shell env LD_PRELOAD="$LIBRARY:$PROGRAMS/yield.so" \
+        TUTTI_RECORD="$records" "$PROGRAMS/$program" "$2" 1 >"$output" 2>&1 &
     job=$!
 }
 
-# diagnosed PATTERN: the first line is that, and nothing more
+# diagnosed PATTERN: the first line is that, and nothing more; and it takes less than 2 s of a core to say so
 diagnosed()
 {
-    "$BUILD/tutti" doctor "$records" >"$output.said" 2>&1
+    (ulimit -t 2 && exec "$BUILD/tutti" doctor "$records") >"$output.said" 2>&1
     head -1 "$output.said" | grep -qx -e "$1"
 }
 
-# becomes PATTERN: or it will be before long; a launcher may be gone before its ranks
+# moment: when the doctor looks, and since when all ranks have been where they are, by the clock of the records
+moment()
+{
+    "$BUILD/tutti" doctor --json "$records" 2>/dev/null | tr -d '",:' | awk '$1 == "seconds" { now = $2 }
+        $1 == "for_s" && (!n++ || $2 < least) { least = $2 } END { print now + 0, now - least }'
+}
+
+# becomes PATTERN: or it will be before long: a launcher may be gone before its ranks, and these come to where they hang
+# when the machine lets them. Of those that have been there for 2 s no other thing may be said
 becomes()
 {
-    tries=0
-    until diagnosed "$1" || [ $tries -ge 200 ]; do
-        tries=$((tries + 1))
+    tries=0 wrong=0
+    while asked=$(moment) && ! diagnosed "$1"; do
+        tries=$((tries + 1)) wrong=${asked% *}
+        [ $tries -lt 200 ] || return 1
         sleep 0.1
     done
-    diagnosed "$1"
+    asked=$(moment)
+    echo "$wrong ${asked#* }" | awk '{ exit !($1 < $2 + 2) }' || fail "doctor: it was still wrong after 2 s: $wrong s, ${asked#* } s"
 }
 
 misses() { cat "$output.said"; fail "doctor, $1: expected \"$2\""; }
@@ -76,16 +86,33 @@ hangs 4 is-stopped "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w, for $ti
     "$then"
 hangs 4 waits-outside "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w, for $time: it is in MPI_Recv from rank 2 with tag 7 at $place for $time\." \
     "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w: $over in MPI_Recv from rank 2 with tag 7 at $place\."
+hangs 4 waits-for-message "rank 1 keeps ranks 0,2-3 waiting in $reduce 8 on $w, for $time: it is in MPI_Wait for MPI_Irecv from rank 2 with tag 7 at $place for $time\." \
+    "rank 1 keeps ranks 0,2-3 waiting in $reduce 8 on $w: $over in MPI_Wait for MPI_Irecv from rank 2 with tag 7 at $place\."
+hangs 3 tests-in-vain "rank 1 keeps ranks 0,2 waiting in MPI_Ibarrier at $place, call 7 on $w, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
+    "rank 1 keeps ranks 0,2 waiting in MPI_Ibarrier at $place, call 7 on $w: $over outside MPI, since $reduce 6 on $w\."
 hangs 3 never-starts "rank 1 keeps ranks 0,2 waiting in $reduce 1 on $w, for $time: it is outside MPI for $time, and has made no collective call\." \
     "rank 1 keeps ranks 0,2 waiting in $reduce 1 on $w: $over outside MPI, and has made no collective call\."
 hangs 4 other-collective "rank 1 does not match: in call 7 on $w it called MPI_Barrier at $place, where ranks 0,2-3 called MPI_Bcast of 1000 MPI_FLOAT from root 0 at $place: the collective differs\."
 hangs 3 other-order "rank 1 made calls on two communicators in another order than others: it waits in $reduce 2 on columns, while ranks 0,2 wait in $reduce 2 on rows\."
-ends_early="rank 1 keeps ranks\{0,1\} [0-9,-]* waiting in $reduce 7 on $w\(, for $time\)\{0,1\}: it ended without MPI_Finalize, when it was outside MPI\( for $time\)\{0,1\}, since $reduce 6 on $w\."
+if [ -x "$PROGRAMS/doctor_fortran" ]; then
+    program=doctor_fortran
+    line=$(sed -n '/the call that hangs/=' "$(dirname "$0")/doctor_fortran.F90")
+    there="MPI_Allreduce at doctor_fortran\(\.F90:$line ([A-Za-z_]*)\|+0x[0-9a-f]*\), call 3 on $w"
+    hangs 3 in-fortran "rank 1 keeps ranks 0,2 waiting in $there, for $time: it is outside MPI for $time, since .*" \
+        "rank 1 keeps ranks 0,2 waiting in $there: $over outside MPI, since .*"
+    program=doctor
+fi
+# ranks of a node notice that one has died, and their calls fail
+ends_early="rank 1 \(keeps\|has made\) ranks\{0,1\} [0-9,-]* \(waiting\|fail\) in $reduce 7 on $w\(, for $time\)\{0,1\}: it ended without MPI_Finalize, when it was outside MPI\( for $time\)\{0,1\}, since $reduce 6 on $w\."
 hangs 4 ends-early "$ends_early"
-shell=$output.stays
-printf '#!/bin/sh\n"$@"\nsleep 30\n' >"$shell" && chmod +x "$shell"
+shell=$output.stays # as long as there is something to look at
+printf '#!/bin/sh\n"$@"\nwhile [ -e "$TUTTI_TEST_RECORDS" ]; do sleep 1; done\n' >"$shell" && chmod +x "$shell"
+hangs 4 is-killed "rank 1 has made ranks 0,2-3 fail in $reduce 7 on $w: its process, [0-9]* on [^ ]*, was killed or crashed, when it was outside MPI for $time, since $reduce 6 on $w\." \
+    "rank 1 has made ranks 0,2-3 fail in $reduce 7 on $w: its process, [0-9]* on [^ ]*, was killed or crashed, when it was outside MPI, since $reduce 6 on $w\."
+export TUTTI_NODE=off
 hangs 4 is-killed "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w, for $time: its process, [0-9]* on [^ ]*, was killed or crashed, when it was outside MPI for $time, since $reduce 6 on $w\." \
     "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w: $over outside MPI, since $reduce 6 on $w\."
+unset TUTTI_NODE
 shell=
 differs="rank 1 does not match: in call 7 on $w it called MPI_Allreduce of"
 ends_with 4 other-count "$differs 1001 MPI_FLOAT MPI_SUM at $place, where ranks 0,2-3 called MPI_Allreduce of 1000 MPI_FLOAT MPI_SUM at $place: the count differs\."

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives in the order of a CUDA stream: enqueue | enqueue refused. While the GPU is held all is enqueued, and
- * every call returns, so none waits for the stream; once it is let go, each collective must have had what the copy
- * before it brought, and the copy behind it its results; arrays are changed at once, several streams have collectives
- * under way, and one of many kinds is called by each row. Refused: a stream under capture, no progress thread. */
+/* Collectives in the order of a CUDA stream: enqueue | enqueue functions | enqueue refused. While the GPU is held all
+ * is enqueued, and every call returns, so none waits for the stream; once it is let go, each collective must have had
+ * what the copy before it brought, and the copy behind it its results; arrays are changed at once, several streams have
+ * collectives under way, and one of many kinds is called by each row. The streams wait by themselves, or by host
+ * functions where no page can be pinned for that: counted. Refused: a stream under capture, no progress thread. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ static struct {
 #undef F
 } tt;
 
+static bool by_functions;
 static int (*begin_capture)(void *, unsigned), (*end_capture)(void *, void **);
 
 static void find_functions(void)
@@ -116,6 +118,17 @@ static void test_two_streams(struct line *lines)
         check_sums(&lines[s], s + 2, N, 0);
 }
 
+/* How streams wait for as many collectives as have been enqueued since let_go. */
+static void check_waits(unsigned long long n)
+{
+    struct simcuda_counters c;
+
+    simulator.counters(&c);
+    test_check(c.value_waits == (by_functions ? 0 : n) && c.host_functions == (by_functions ? n : 0),
+               "%llu collectives: streams wait %llu times by themselves, %llu times by host functions", n,
+               c.value_waits, c.host_functions);
+}
+
 /* One behind the other, each working on what the one before it left. */
 static void test_chain(struct line *l)
 {
@@ -127,6 +140,7 @@ static void test_chain(struct line *l)
     test_success(tt.barrier(MPI_COMM_WORLD, l->stream));
     test_success(tt.allreduce(MPI_IN_PLACE, l->to, N, MPI_INT, MPI_MAX, MPI_COMM_WORLD, l->stream));
     fetch(l);
+    check_waits(4);
     let_go(l, 1);
     check_sums(l, 1, N, 0);
 }
@@ -208,11 +222,14 @@ int main(int argc, char **argv)
 
     test_begin(&argc, &argv, 120);
     find_functions();
-    if (argc > 1) {
+    by_functions = argc > 1 && strcmp(argv[1], "functions") == 0;
+    if (argc > 1 && !by_functions) {
         test_no_thread();
     } else if (test_gpus) {
         for (int s = 0; s < STREAMS; s++)
             line_make(&lines[s]);
+        if (by_functions)
+            test_check(simulator.inject && simulator.inject("pinned:after=1") == 0, "no fault was injected");
         test_two_streams(lines);
         test_chain(&lines[0]);
         test_arrays(&lines[1]);

@@ -50,6 +50,8 @@ struct op {
     struct marks needs;             /* it is not begun before these are done */
     const volatile uint64_t *flag;  /* nor before *flag >= target: an event of another process */
     uint64_t target;
+    const volatile uint32_t *word; /* nor before *word has come to value, or beyond; words only go up */
+    uint32_t value;
     bool work;                      /* takes time, counts for delay, hold and faults */
     bool poison;                    /* it will fail */
     CUresult (*run)(struct op *op); /* by the worker, without the lock; NULL: nothing to do */

@@ -32,6 +32,7 @@ struct simcuda_counters {
                                                        every copy or free that does not return before it is done */
     unsigned long long queries;                     /* of streams and events */
     unsigned long long pointer_queries;
+    unsigned long long host_functions, value_waits; /* given to streams */
     unsigned long long device_allocs, device_frees; /* device and managed memory */
     unsigned long long pinned_allocs, pinned_frees; /* and registrations */
     unsigned long long streams, events;             /* created */

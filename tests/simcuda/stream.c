@@ -192,6 +192,7 @@ static CUresult submit_call(CUstream handle, CUhostFn function, CUstreamCallback
         error = CUDA_ERROR_OUT_OF_MEMORY;
     if (error)
         return sim_leave(error);
+    sim.counters.host_functions++;
     op->run = call_back;
     op->host.function = function;
     op->host.callback = callback;
@@ -209,4 +210,33 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *d
 {
     (void)flags; /* reserved */
     return submit_call(stream, NULL, callback, data);
+}
+
+/* ---- waiting for a word of pinned host memory; for one of the device's, a program would need another kernel ---- */
+
+static bool is_host_word(CUdeviceptr address)
+{
+    const struct block *b = address % sizeof(uint32_t) ? NULL : sim_block_at(address);
+
+    return b && (b->kind == BLOCK_PINNED || b->kind == BLOCK_REGISTERED);
+}
+
+CUresult cuStreamWaitValue32_v2(CUstream handle, CUdeviceptr address, cuuint32_t value, unsigned flags)
+{
+    struct CUstream_st *s;
+    CUresult error = enter_stream(handle, &s);
+    struct op *op = NULL;
+
+    if (!error && !is_host_word(address))
+        error = CUDA_ERROR_INVALID_VALUE;
+    if (!error && flags != CU_STREAM_WAIT_VALUE_GEQ)
+        error = CUDA_ERROR_NOT_SUPPORTED;
+    if (!error && !(op = sim_op()))
+        error = CUDA_ERROR_OUT_OF_MEMORY;
+    if (error)
+        return sim_leave(error);
+    sim.counters.value_waits++;
+    op->word = (const volatile uint32_t *)(uintptr_t)address;
+    op->value = value;
+    return sim_leave(sim_submit(s, op));
 }

@@ -114,15 +114,17 @@ static bool may_begin(const struct CUstream_st *s, const struct op *op)
     for (unsigned i = 0; i < op->needs.n; i++)
         if (!op->needs.at[i]->done)
             return false;
+    if (op->word && (int32_t)(__atomic_load_n(op->word, __ATOMIC_ACQUIRE) - op->value) < 0)
+        return false;
     return !op->flag || __atomic_load_n(op->flag, __ATOMIC_ACQUIRE) >= op->target;
 }
 
-/* Another process cannot wake us: its flag is looked at now and then. */
+/* Another process, or the program by a plain store, cannot wake us: its flag is looked at now and then. */
 static void wait_for_progress(const struct op *op)
 {
     struct timespec until;
 
-    if (!op->flag) {
+    if (!op->flag && !op->word) {
         pthread_cond_wait(&sim.progress, &sim.lock);
         return;
     }
