@@ -480,7 +480,7 @@ static void begin_receive(struct tt_channel *c, struct tt_flight *f)
 void tt_channel_post(struct tt_channel *c, struct tt_flight *f)
 {
     f->moved = f->arrived = 0;
-    f->over = false;
+    f->over = f->lost = false;
     if (f->incoming)
         begin_receive(c, f);
     else if (c->sends.first || !begin_send(c, f))
@@ -510,7 +510,7 @@ void tt_channel_poll(struct tt_channel *c)
 void tt_channel_abandon(struct tt_flight *f)
 {
     f->arrived = 0;
-    f->over = true;
+    f->over = f->lost = true;
 }
 
 static void abandon_pieces(struct tt_ring *r, struct tt_piece *pieces)
