@@ -32,11 +32,6 @@ static const struct known {
 } known[] = {
     /* 8 on 2 nodes: who sends across is served at n, 2 n and 4 n, so none shares the NIC; the form has two at once */
     {"scatter_binomial", 1.21, 3},
-    /* of two levels: those that reduce, where ports are as busy as who adds up, and lanes get out of step: of the same
-     * figures some pipelines take 1.2 times as long as the busiest of them, some 1.9 */
-    {"bcast_two_level", 1.17, 1},
-    {"reduce_scatter_two_level", 1.24, 4},
-    {"allreduce_two_level", 1.25, 5},
     {NULL, 1, 0},
 };
 
