@@ -9,7 +9,7 @@
 
 #include "coll/plan.h"
 
-enum { LARGEST = 64 << 20, SEGMENTS = 15, FALLBACK = 128 << 10 };
+enum { LARGEST = 64 << 20, SEGMENTS = 15, LONGER = 2, FALLBACK = 128 << 10 };
 static const double same = 1 - 1e-6, as_good = 1.01;
 
 /* Of a shape, what all ranks share, and what all ranks know of lengths: nothing where they are local. */
@@ -25,39 +25,45 @@ static struct tt_shape shared_part(const struct tt_shape *s)
     return shared;
 }
 
-static double seconds(const struct tt_alg *alg, struct tt_shape s, int64_t segment, const struct tt_net *net,
-                      bool rough)
-{
-    s.segment = segment;
-    return rough ? alg->rough(&s, net) : alg->cost(&s, net);
-}
-
 static int64_t elements(const struct tt_shape *s, int64_t bytes)
 {
     return bytes > (int64_t)s->unit ? bytes / (int64_t)s->unit : 1;
 }
 
-/* The least time of any segment, and then the longest segment that is as good to a hundredth: the formulas are flat
- * near their optimum, and each segment is more messages. */
-static int64_t best_segment(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
+/* With the k-th longest of the segments that are tried. */
+static struct tt_estimate with_segment(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net,
+                                       int k, bool roughly)
 {
-    double time[SEGMENTS], least = INFINITY;
-    int i = 0;
+    struct tt_shape t = *s;
 
-    for (int k = 0; k < SEGMENTS; k++) {
-        time[k] = seconds(alg, *s, elements(s, (int64_t)LARGEST >> k), net, alg->rough);
-        least = time[k] < least ? time[k] : least;
-    }
-    while (time[i] > least * as_good)
-        i++;
-    return elements(s, (int64_t)LARGEST >> i);
+    t.segment = s->segment ? s->segment : elements(s, (int64_t)LARGEST >> k);
+    return (struct tt_estimate){alg, (roughly ? alg->rough : alg->cost)(&t, net), t.segment};
 }
 
+/* The least time of any segment, and then the longest segment that is as good to a hundredth: the formulas are flat
+ * near their optimum, and each segment is more messages. Where they are rough, two longer ones are looked at, too:
+ * what they do not see, lanes that get in each other's way, is the more the shorter segments are. */
 static struct tt_estimate estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
 {
-    const int64_t segment = s->segment ? s->segment : alg->segmented ? best_segment(alg, s, net) : elements(s, LARGEST);
+    struct tt_estimate e[SEGMENTS], best;
+    double least = INFINITY;
+    int i = 0;
 
-    return (struct tt_estimate){alg, seconds(alg, *s, segment, net, false), segment};
+    if (!alg->segmented || s->segment)
+        return with_segment(alg, s, net, 0, false);
+    for (int k = 0; k < SEGMENTS; k++) {
+        e[k] = with_segment(alg, s, net, k, alg->rough);
+        least = e[k].seconds < least ? e[k].seconds : least;
+    }
+    while (e[i].seconds > least * as_good)
+        i++;
+    best = alg->rough ? with_segment(alg, s, net, i, false) : e[i];
+    for (int k = i - 1; alg->rough && k >= 0 && k >= i - LONGER; k--) {
+        const struct tt_estimate longer = with_segment(alg, s, net, k, false);
+
+        best = longer.seconds < best.seconds * same ? longer : best;
+    }
+    return best;
 }
 
 struct tt_estimate tt_estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
