@@ -13,18 +13,25 @@
 #include <math.h>
 
 enum { MOST_FOLLOWED = 6 }; /* segments of a lane */
+static const double NEAR_ENOUGH = 1e-9;
 
 /* Ports, and a place for who waits only. */
-enum { NOWHERE = TT_PORTS, PLACES };
+enum { NOWHERE = TT_PORTS };
 
-/* What is under way in a lane: at a port from then on, which so many messages share, and which would take so long over
- * all of it alone; and when it is over at the earliest. Ranks of these roles wait for it. left: while it is at the
- * port, what has passed for each message there when it is over. */
+/* What is under way in a lane: messages that share a port, so many of them, which alone would be busy for so long with
+ * all; they are over at that time at the earliest. Ranks of these roles wait for them. left: once they are at the port,
+ * what has passed for each message there when they are over. */
 struct load {
     enum { COMING, SHARING, LEFT } state;
     int place, lane;
     unsigned roles;
-    double from, left, weight, least;
+    double left, weight, least;
+};
+
+/* What has passed for every message that has been there ever since; how many there are, and which is over first. */
+struct port {
+    int loads;
+    double passed, weight, first;
 };
 
 enum { MOST_LOADS = TT_MAX_LANES * (TT_STAGES * TT_SENDS + 2 * TT_RANKS) };
@@ -42,9 +49,10 @@ struct pipe {
     double posted[TT_ROLES], free[TT_RANKS]; /* until when they post; fold or copy */
     double first, last;                      /* when lanes began their first full round, and the last one: the sum */
     struct at at[TT_ROLES][TT_MAX_LANES];
-    double passed[PLACES]; /* of each port: for every message that has been there ever since */
+    struct port port[TT_PORTS];
     int loads;
     struct load load[MOST_LOADS];
+    double due[MOST_LOADS]; /* when it comes, or is over; while it is at a port, the port says that */
 };
 
 /* ---- a round ---- */
@@ -68,12 +76,12 @@ static void send(struct pipe *p, int lane, const struct tt_sends *s, double n)
     const double begin = tt_larger(p->posted[s->role], p->now), busy = n * s->busy;
 
     p->posted[s->role] = begin + s->posts * p->overhead;
+    p->due[p->loads] = begin + p->overhead + s->alpha;
     p->load[p->loads++] = (struct load){
         .place = s->port,
         .lane = lane,
         .roles = 1U << s->role | s->with,
-        .from = begin + p->overhead + s->alpha,
-        .left = busy,
+        .left = busy / s->messages,
         .weight = s->messages,
         .least = p->posted[s->role] + s->alpha + busy / s->messages,
     };
@@ -113,8 +121,8 @@ static double work(struct pipe *p, int rank, double busy)
 static void wait_until(struct pipe *p, int role, int lane, double until)
 {
     p->at[role][lane].loads++;
-    p->load[p->loads++] =
-        (struct load){.state = LEFT, .place = NOWHERE, .lane = lane, .roles = 1U << role, .least = until};
+    p->due[p->loads] = until;
+    p->load[p->loads++] = (struct load){.state = LEFT, .place = NOWHERE, .lane = lane, .roles = 1U << role};
 }
 
 static void copy(struct pipe *p, int role, int lane, const struct tt_stage *stage, double n)
@@ -208,16 +216,58 @@ static void go_on_all(struct pipe *p)
 
 /* ---- what is under way ---- */
 
-/* Takes it further, if it is time. Is it over? What is left of a billionth of all time is nothing. */
-static bool is_over(struct pipe *p, struct load *l)
+/* To when something next comes, or is over. */
+static void pass_time(struct pipe *p)
 {
-    if (l->state == COMING && l->from <= p->now) {
-        l->state = SHARING;
-        l->left = p->passed[l->place] + l->left / l->weight;
+    double next = INFINITY;
+
+    for (int i = 0; i < p->loads; i++)
+        next = tt_smaller(next, p->due[i]);
+    for (int i = 0; i < TT_PORTS; i++) {
+        const struct port *port = &p->port[i];
+
+        if (port->loads > 0)
+            next = tt_smaller(next, p->now + (port->first - port->passed) * port->weight);
     }
-    if (l->state == SHARING && l->left <= p->passed[l->place] + 1e-9 * p->now)
+    for (int i = 0; i < TT_PORTS; i++)
+        if (p->port[i].loads > 0)
+            p->port[i].passed += (next - p->now) / p->port[i].weight;
+    p->now = next;
+}
+
+static void come(struct pipe *p, int i)
+{
+    struct load *l = &p->load[i];
+    struct port *port = &p->port[l->place];
+
+    l->state = SHARING;
+    l->left += port->passed;
+    port->first = port->loads > 0 ? tt_smaller(port->first, l->left) : l->left;
+    port->weight = port->loads > 0 ? port->weight + l->weight : l->weight;
+    port->loads++;
+    p->due[i] = INFINITY;
+}
+
+/* All that are over at a port; less than a billionth of the time is none. */
+static void leave(struct pipe *p, int place)
+{
+    struct port *port = &p->port[place];
+
+    port->first = INFINITY;
+    for (int i = 0; i < p->loads; i++) {
+        struct load *l = &p->load[i];
+
+        if (l->state != SHARING || l->place != place)
+            continue;
+        if (l->left > port->passed + NEAR_ENOUGH * p->now) {
+            port->first = tt_smaller(port->first, l->left);
+            continue;
+        }
         l->state = LEFT;
-    return l->state == LEFT && l->least <= p->now;
+        p->due[i] = l->least;
+        port->weight -= l->weight;
+        port->loads--;
+    }
 }
 
 static void end_load(struct pipe *p, int i)
@@ -227,46 +277,28 @@ static void end_load(struct pipe *p, int i)
     for (int role = 0; role < p->s->roles; role++)
         p->at[role][l->lane].loads -= has_role(l->roles, role);
     p->load[i] = p->load[--p->loads];
-}
-
-/* To when something next begins, or is over. */
-static void pass_time(struct pipe *p)
-{
-    double weight[PLACES] = {0}, least[PLACES], next = INFINITY, until = INFINITY;
-
-    for (int i = 0; i < p->loads; i++) {
-        const struct load *l = &p->load[i];
-
-        if (l->state != SHARING) {
-            next = tt_smaller(next, l->state == COMING ? l->from : l->least);
-            continue;
-        }
-        least[l->place] = weight[l->place] > 0 ? tt_smaller(least[l->place], l->left) : l->left;
-        weight[l->place] += l->weight;
-    }
-    for (int i = 0; i < PLACES; i++)
-        if (weight[i] > 0)
-            until = tt_smaller(until, p->now + (least[i] - p->passed[i]) * weight[i]);
-    next = tt_smaller(next, until);
-    for (int i = 0; i < PLACES; i++)
-        if (weight[i] > 0)
-            p->passed[i] += (next - p->now) / weight[i];
-    p->now = next;
+    p->due[i] = p->due[p->loads];
 }
 
 static void follow(struct pipe *p)
 {
     go_on_all(p);
     while (p->left > 0) {
-        int before = p->loads;
+        const int before = p->loads;
 
-        for (int i = p->loads - 1; i >= 0; i--)
-            if (is_over(p, &p->load[i]))
-                end_load(p, i);
+        pass_time(p);
+        for (int i = 0; i < TT_PORTS; i++)
+            if (p->port[i].loads > 0 && p->port[i].first <= p->port[i].passed + NEAR_ENOUGH * p->now)
+                leave(p, i);
+        for (int i = before - 1; i >= 0; i--)
+            if (p->due[i] <= p->now) {
+                if (p->load[i].state == LEFT)
+                    end_load(p, i);
+                else
+                    come(p, i);
+            }
         if (p->loads < before)
             go_on_all(p);
-        else
-            pass_time(p);
     }
 }
 
@@ -288,8 +320,8 @@ double tt_pipeline_time(const struct tt_net *net, const struct tt_pipeline *pipe
         p.posted[i] = 0;
     for (int i = 0; i < TT_RANKS; i++)
         p.free[i] = 0;
-    for (int i = 0; i < PLACES; i++)
-        p.passed[i] = 0;
+    for (int i = 0; i < TT_PORTS; i++)
+        p.port[i] = (struct port){.loads = 0};
     for (int role = 0; role < s->roles; role++)
         for (int lane = 0; lane < pipe->lanes; lane++)
             p.at[role][lane] = (struct at){.round = -1};
