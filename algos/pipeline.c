@@ -34,7 +34,7 @@ struct port {
     double passed, weight, first;
 };
 
-enum { MOST_LOADS = TT_MAX_LANES * (TT_STAGES * TT_SENDS + 2 * TT_RANKS) };
+enum { MOST_LOADS = TT_MAX_LANES * (TT_STAGES * (TT_SENDS + TT_RANKS) + TT_ROLES) };
 
 /* Where a rank is in a lane: in which round, and what it has to wait for there; and what it folds next. */
 struct at {
