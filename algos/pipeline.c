@@ -5,9 +5,8 @@
  * queueing network: ports are shared by the messages that are in them (processor sharing: Kleinrock, Queueing Systems,
  * which is how links are priced, too), ranks serve who comes first. That gives T = the first segments' way + (k - 1)
  * rounds, as textbooks have it, but the length of a round is found and not assumed. The first segments of each lane are
- * followed; of the others each takes as long as the last of these. Some 20 events for a segment, each as many
- * nanoseconds as there are messages under way; so segments are compared by the textbook's formula, tt_pipeline_rough.
- */
+ * followed; of the others each takes as long as the last of these. That is 200 to 750 events, of some 40 ns: too long to
+ * try all lengths of segments, which are compared by the textbook's formula, tt_pipeline_rough. */
 #include "algos/levels.h"
 
 #include <math.h>
