@@ -14,6 +14,7 @@
 #include "coll/error.h"
 #include "coll/init.h"
 #include "coll/meet.h"
+#include "coll/progress.h"
 #include "coll/request.h"
 #include "coll/ticks.h"
 
@@ -271,7 +272,7 @@ TT_PUBLIC int tutti_buckets_ready(struct tutti_buckets *b, int tensor)
     b->tensors[b->nready++].turn = tensor;
     fill(b, k, tensor);
     start_full(b);
-    tt_progress();
+    tt_progress_in_passing();
     return MPI_SUCCESS;
 }
 

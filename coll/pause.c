@@ -11,11 +11,13 @@
 
 #include <mpi.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
 
 #include "coll/config.h"
 #include "coll/node.h"
+#include "coll/progress.h"
 #include "coll/types.h"
 
 enum {
@@ -29,6 +31,7 @@ enum {
 enum { AUTO, SPIN, YIELD };
 
 static unsigned spins = SPINS;
+static atomic_int waiting; /* threads */
 
 void tt_wait_open(bool crowded)
 {
@@ -88,7 +91,15 @@ void tt_wait(bool (*done)(void *), void *what)
 {
     struct wait w = {.polls = 0};
 
+    atomic_fetch_add(&waiting, 1);
     do
         pause_in(&w);
     while (!done(what));
+    atomic_fetch_sub(&waiting, 1);
+    tt_progress_thread_call();
+}
+
+bool tt_is_waiting(void)
+{
+    return atomic_load_explicit(&waiting, memory_order_relaxed) > 0;
 }

@@ -3,17 +3,19 @@
  * or that wait in calls which Tutti does not see. It shares the program's cores, so that there is a rate to be found.
  * Within a node a message moves only while one of its two ranks polls, and a long one takes several turns: an offer, a
  * read, an answer. A nap in each of them, and in the other rank's, would be most of its time. So while polls move
- * something, and for a moment after, the thread polls without a pause; when they do not, it naps, longer each time; and
- * it leaves polling to any other thread that waits for what is under way, and so polls as fast as can be.
+ * something, and for a moment after, the thread polls without a pause; when they do not, it naps, longer each time.
+ * While another thread waits, which polls as fast as can be, or there is nothing, it sleeps until it is called: a nap
+ * takes little of a core, but its timer and its waking disturb who runs there, on a virtual machine for some 20 us.
  *
  * That a poll moved something is told by the time it took: bytes are copied in it, whichever wire, or the MPI below,
- * has them. What it costs is that time, which is what copying the bytes takes, the moment after, and of a flight that
- * does not move at all a thirtieth of a core. */
+ * has them. What it costs is that time, which is what copying the bytes takes, as much again at most for the other
+ * rank's turn, a tenth of a core for a flight that does not move at all, and a call when one begins. */
 #include "coll/progress.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -24,19 +26,20 @@
 #include <unistd.h>
 
 #include "coll/config.h"
+#include "coll/pause.h"
 #include "coll/request.h"
 #include "coll/ticks.h"
 #include "coll/topology.h"
 
 enum {
-    MOVED_NS = 2000,   /* a poll that took longer has moved bytes */
-    MOMENT_NS = 20000, /* in which the other rank may answer */
-    NAP_NS = 5000,     /* the first, */
-    LONGEST_NS = 50000,
-    IDLE_NS = 100000, /* while there is nothing under way */
+    MOVED_NS = 2000,      /* a poll that took longer has moved bytes */
+    MOMENT_NS = 20000,    /* in which the other rank may answer, */
+    PATIENCE_NS = 500000, /* or as long as this rank's own turn took, up to that */
+    NAP_NS = 5000,        /* the first, */
+    LONGEST_NS = 200000,
+    WATCH_NS = 1000000, /* between polls while another thread waits, who may poll something else */
     SLACK_NS = 1000,
-    TURN_NS = 100000, /* the least that the kernel takes */
-    WAITS = 4         /* so many polls by others, in one nap, are somebody's who waits */
+    TURN_NS = 100000 /* the least that the kernel takes */
 };
 
 static pthread_t thread;
@@ -65,18 +68,19 @@ static void ask_for_short_turns(void)
 }
 
 struct pace {
-    int64_t moved;   /* when something did */
-    int64_t moment;  /* to go on for, after that */
-    long nap;        /* the last */
-    unsigned others; /* polls by other threads, in all */
+    int64_t moved;  /* when something did */
+    int64_t moment; /* to go on for, after that, */
+    int64_t least;  /* and the least that it is */
+    long nap;       /* the last */
 };
 
-static bool others_poll(struct pace *p)
+/* The other rank's turn is about as long as this one's was. Where ranks outnumber cores he may need this very core for
+ * it, and a thread that has lost its core for long in a poll has no turn that long. */
+static void note_move(struct pace *p, int64_t now, int64_t took)
 {
-    const unsigned polls = tt_polls_by_others(), since = polls - p->others;
-
-    p->others = polls;
-    return since >= WAITS;
+    p->moved = now;
+    p->nap = 0;
+    p->moment = p->least == 0 || took < p->least || took > PATIENCE_NS ? p->least : took;
 }
 
 /* Polls until nothing has moved for a moment. */
@@ -87,35 +91,86 @@ static void poll_on(struct pace *p)
     do {
         tt_progress();
         now = tt_nanoseconds(CLOCK_MONOTONIC);
-        if (now - before > MOVED_NS) {
-            p->moved = now;
-            p->nap = 0;
-        }
+        if (now - before > MOVED_NS)
+            note_move(p, now, now - before);
         before = now;
-    } while (now - p->moved < p->moment && tt_has_business() && !others_poll(p));
+    } while (now - p->moved < p->moment && tt_is_under_way() && !tt_is_waiting());
 }
 
-/* What has just ended may soon be followed by another: so naps grow from the shortest then, too. */
-static long next_nap(struct pace *p)
-{
-    const long longest = tt_has_business() ? LONGEST_NS : IDLE_NS;
+/* ---- sleeping until called ---- */
 
+static sem_t bell;
+static atomic_bool sleeps;
+
+static bool has_something(void)
+{
+    return tt_is_under_way() || atomic_load(&stops);
+}
+
+static bool is_needed(void)
+{
+    return has_something() && !tt_is_waiting();
+}
+
+/* Whoever has something for the thread first makes that known, and then looks whether it sleeps; the thread first says
+ * that it does, and then looks whether there is anything. So one of the two sees the other. */
+void tt_progress_thread_call(void)
+{
+    if (!runs)
+        return;
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&sleeps, memory_order_relaxed) && has_something() && atomic_exchange(&sleeps, false))
+        sem_post(&bell);
+}
+
+/* The bell has rung, or the time is over. Who rings has put out `sleeps` before. */
+static void await_bell(bool for_ever)
+{
+    struct timespec until;
+    int error;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += WATCH_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    do
+        error = for_ever ? sem_wait(&bell) : sem_timedwait(&bell, &until);
+    while (error && errno == EINTR);
+    if (error && !atomic_exchange(&sleeps, false))
+        sem_wait(&bell); /* it has been rung just now */
+}
+
+static void sleep_until_called(void)
+{
+    atomic_store(&sleeps, true);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!is_needed())
+        await_bell(!has_something());
+    else if (!atomic_exchange(&sleeps, false))
+        sem_wait(&bell);
+}
+
+/* ---- the thread ---- */
+
+static void nap(struct pace *p)
+{
     p->nap = p->nap ? 2 * p->nap : NAP_NS;
-    p->nap = p->nap < longest ? p->nap : longest;
-    return p->nap;
+    p->nap = p->nap < LONGEST_NS ? p->nap : LONGEST_NS;
+    nanosleep(&(struct timespec){.tv_nsec = p->nap}, NULL);
 }
 
 static void *work(void *nothing)
 {
-    struct pace p = {.moment = tt_node_is_crowded() ? 0 : MOMENT_NS};
+    struct pace p = {.least = tt_node_is_crowded() ? 0 : MOMENT_NS};
 
     prctl(PR_SET_TIMERSLACK, SLACK_NS); /* the kernel's 50 us would be ten naps */
     ask_for_short_turns();
-    tt_polls_for_others();
     while (!atomic_load(&stops)) {
-        if (!others_poll(&p))
-            poll_on(&p);
-        nanosleep(&(struct timespec){.tv_nsec = next_nap(&p)}, NULL);
+        poll_on(&p);
+        if (is_needed())
+            nap(&p);
+        else
+            sleep_until_called();
     }
     return nothing;
 }
@@ -127,6 +182,8 @@ void tt_progress_thread_start(void)
     if (runs)
         return;
     atomic_store(&stops, false);
+    atomic_store(&sleeps, false);
+    sem_init(&bell, 0, 0);
     error = pthread_create(&thread, NULL, work, NULL);
     runs = error == 0;
     if (error)
@@ -139,6 +196,7 @@ void tt_progress_thread_stop(void)
     if (!runs)
         return;
     atomic_store(&stops, true);
+    tt_progress_thread_call();
     pthread_join(thread, NULL);
     runs = false;
 }
@@ -146,4 +204,10 @@ void tt_progress_thread_stop(void)
 bool tt_progress_thread_runs(void)
 {
     return runs;
+}
+
+void tt_progress_in_passing(void)
+{
+    if (!runs)
+        tt_progress();
 }

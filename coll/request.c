@@ -5,7 +5,6 @@
 #include "coll/request.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "coll/error.h"
 #include "coll/pause.h"
+#include "coll/progress.h"
 #include "coll/types.h"
 
 static atomic_int business; /* tickets, and what is under way */
@@ -182,6 +182,12 @@ void tt_poll_add(struct tt_poll *p)
     else
         atomic_fetch_add(&polls, 1);
     atomic_fetch_add(&business, 1);
+    tt_progress_thread_call();
+}
+
+bool tt_is_under_way(void)
+{
+    return atomic_load_explicit(&polls, memory_order_relaxed) > 0;
 }
 
 static void take_arrived(void)
@@ -233,40 +239,18 @@ static void poll_outside(void)
         } else {
             list_put(&outside, p);
             count_outside(1);
+            tt_progress_thread_call(); /* which may have found nothing meanwhile */
         }
     }
-}
-
-static _Thread_local bool is_for_others;
-static atomic_uint by_others;
-
-void tt_polls_for_others(void)
-{
-    is_for_others = true;
-}
-
-unsigned tt_polls_by_others(void)
-{
-    return atomic_load_explicit(&by_others, memory_order_relaxed);
-}
-
-/* Two threads at once may count as one: a sum that took a lock would cost more than what it is for. */
-static void count_poll(void)
-{
-    if (!is_for_others)
-        atomic_store_explicit(&by_others, tt_polls_by_others() + 1, memory_order_relaxed);
 }
 
 void tt_progress(void)
 {
     if (atomic_load_explicit(&polls, memory_order_relaxed) == 0)
         return;
-    count_poll();
     poll_outside();
-    if (pthread_mutex_trylock(&polled.lock)) {
-        sched_yield(); /* who is at it may have lost this very core to us, in the midst of a copy */
+    if (pthread_mutex_trylock(&polled.lock))
         return;
-    }
     take_arrived();
     tt_inside++;
     poll_all();

@@ -87,10 +87,8 @@ void tt_poll_add(struct tt_poll *p);
  * nothing. */
 void tt_progress(void);
 
-/* For a thread that polls for the others: from now on its own polls are not counted; and how often others have polled
- * while anything was under way, about. */
-void tt_polls_for_others(void);
-unsigned tt_polls_by_others(void);
+/* Is there anything for it to poll, in this process? A load. */
+bool tt_is_under_way(void);
 
 /* Before MPI is finalised: moves on what is under way until all is over, or for some seconds, for a program may have
  * freed requests of messages that are still to leave. False if something is left. */

@@ -16,6 +16,7 @@
 #include "coll/init.h"
 #include "coll/op.h"
 #include "coll/pause.h"
+#include "coll/progress.h"
 #include "coll/request.h"
 #include "coll/watch.h"
 
@@ -484,7 +485,7 @@ int tt_run_nonblocking(const struct tt_call *c, MPI_Request *request)
 
     if (tt_inside || !tt_is_on())
         return tt_start_native(c, request);
-    tt_progress();
+    tt_progress_in_passing();
     tt_inside++;
     event = tt_watch_enter(&room, c, TT_NONBLOCKING);
     error = run_nonblocking(c, event, request);
@@ -501,7 +502,7 @@ static int restart(struct tt_ticket *t)
     enum tt_begun begun;
     int error = MPI_ERR_ARG;
 
-    tt_progress();
+    tt_progress_in_passing();
     tt_inside++;
     tt_job_end(&w->job);
     w->task.why[0] = '\0';
@@ -570,7 +571,7 @@ int tt_run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request)
 
     if (tt_inside || !tt_is_on())
         return tt_init_native(c, info, request);
-    tt_progress();
+    tt_progress_in_passing();
     tt_inside++;
     error = run_init(c, info, request);
     tt_inside--;
