@@ -300,7 +300,8 @@ struct tt_alg {
     bool canonical;      /* a reduction that folds every element in the one tree that p gives (pieces.h) */
     int (*build)(struct tt_plan *p, const struct tt_shape *s); /* TT_OWN only; 0, or an errno value */
     enum tt_delegate delegate;
-    double (*cost)(const struct tt_shape *s, const struct tt_net *net); /* TT_OWN only; seconds, of the last rank */
+    double (*cost)(const struct tt_shape *s, const struct tt_net *net);  /* TT_OWN only; seconds, of the last rank */
+    double (*rough)(const struct tt_shape *s, const struct tt_net *net); /* to compare segments by; NULL: by cost */
 };
 
 /* Why this algorithm cannot serve this shape, as words that continue "because ...", or NULL if it can.

@@ -110,44 +110,48 @@ int tt_allgather_two_level(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
-/* A node's own blocks go round in it while the others' come in. */
+/* Of a class of nodes, whose own blocks go round in it while the others' come in. */
 static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class, double n)
 {
     const int here = class->ranks, others = net->across->size - 1, most = tt_counterparts(net, class);
-    const double own = tt_within_busy(net, here, n, here), average = (double)(net->size - here) / here;
+    const double average = (double)(net->size - here) / here;
     const double out = tt_nics_busy(net, class, n * here * others, here);
     const double in = tt_counterparts_by_nic(net, class) * n * net->alone.far.beta;
-    struct tt_stages w = {0};
+    const struct tt_sends across = tt_across_sends(net, tt_larger(out, in), others);
+    const struct tt_sends own = tt_within_sends(net, tt_within_busy(net, here, n, here), here - 1);
+    const struct tt_sends hand_on =
+        tt_within_sends(net, tt_within_busy(net, here, average * n, here), most * (here - 1));
+    const struct tt_work copy = {.begin = net->launch, .copy = n * net->copy};
 
-    tt_add_across(&w, net, tt_larger(out, in), tt_larger(out, in), others, 1);
-    w.all = tt_larger(w.all, tt_within_cost(net, own, others + here - 1) - w.alphas);
-    tt_add_within(&w, net, tt_within_busy(net, here, average * n, here), most * (here - 1), 1);
-    w.within += own;
-    w.messages += here - 1;
-    return w;
+    return (struct tt_stages){STAGES, 1, {{ACROSS, {across, own}, {copy}}, {WITHIN, {hand_on}, {{0}}}}};
 }
 
-double tt_allgather_two_level_cost(const struct tt_shape *s, const struct tt_net *net)
+static double cost_by(const struct tt_shape *s, const struct tt_net *net, tt_pipeline_cost_fn *how)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, tt_longest(s), TT_MAX_LANES);
-    const int segments = pipe.lanes * pipe.segments;
     const double n = tt_block_bytes(s);
-    struct tt_stages w = {0};
+    struct tt_stages stages = {0};
 
     for (int i = 0; i < net->classes; i++) {
         const struct tt_stages of = stages_of(net, &net->class[i], n);
 
-        tt_stages_raise(&w, &of);
+        tt_stages_raise(&stages, &of, &pipe);
     }
-    return n > 0 ? tt_larger(tt_pipeline_cost(net, &pipe, w),
-                             segments * tt_copies(net, n / segments) + net->within->all.near.alpha)
-                 : 0;
+    return n > 0 ? how(net, &pipe, &stages) : 0;
+}
+
+double tt_allgather_two_level_cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    return cost_by(s, net, tt_pipeline_time);
+}
+
+double tt_allgather_two_level_rough(const struct tt_shape *s, const struct tt_net *net)
+{
+    return cost_by(s, net, tt_pipeline_rough);
 }
 
 TT_ALGORITHM(allgather, two_level,
              .summary = "blocks across on every rail, then within, pipelined: alpha across + alpha within "
                         "+ max((N-1)/N n/L beta across, n beta within)",
-             .needs = TT_TWO_LEVELS,
-             .segmented = true,
-             .build = tt_allgather_two_level,
-             .cost = tt_allgather_two_level_cost);
+             .needs = TT_TWO_LEVELS, .segmented = true, .build = tt_allgather_two_level,
+             .cost = tt_allgather_two_level_cost, .rough = tt_allgather_two_level_rough);

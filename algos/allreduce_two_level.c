@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two-level allreduce: of each segment of the vector, each rank of a node adds up what its node has of a slice; of every
- * slice, pieces are owned by ranks of all nodes, who add up what all nodes have of them and hand them out again; at last
- * each node's ranks hand their slices to each other. Nodes with more NICs own more (levels.h), so that all NICs are at
- * work to the end, however uneven nodes are. All exchanges are direct, everybody with everybody at once, so a segment
- * takes four messages' time; every byte crosses the network as seldom as can be, through all NICs at once; and segments
- * follow each other closely, so that the two levels work at the same time.
- * With N nodes of L ranks and m segments: 2 alpha within + 2 alpha across
+/* Two-level allreduce: of each segment of the vector, each rank of a node adds up what its node has of a slice; of
+ * every slice, pieces are owned by ranks of all nodes, who add up what all nodes have of them and hand them out again;
+ * at last each node's ranks hand their slices to each other. Nodes with more NICs own more (levels.h), so that all NICs
+ * are at work to the end, however uneven nodes are. All exchanges are direct, everybody with everybody at once, so a
+ * segment takes four messages' time; every byte crosses the network as seldom as can be, through all NICs at once; and
+ * segments follow each other closely, so that the two levels work at the same time. With N nodes of L ranks and m
+ * segments: 2 alpha within + 2 alpha across
  * + max(2(N-1)/N n/L beta across, 2(L-1)/L n beta within), + (1/m) of the lesser; + ((L-1)/L + (N-1)/NL) n gamma. Where
  * nodes are uneven: max(2(N-1) n / all NICs, n / those of the smallest node) beta across.
  * Best when a segment takes about as long as a message's alpha, but no fewer than 4 of them. */
@@ -151,65 +151,66 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return error;
 }
 
-/* A longer slice's rank owns what those of shorter ones leave it, a piece in each of these; but the last two are one. */
+/* A longer slice's rank owns what those of shorter ones leave it, a piece in each of these; but the last two are one.
+ */
 static double owned_pieces(const struct tt_net *net, const struct tt_node_class *class)
 {
     return (int)tt_larger(1, net->within->size * class->owned / class->ranks / class->left - 0.01);
 }
 
-/* What a rank adds up, within and across. */
-struct adds {
-    double within, across;
-};
-
-static struct adds adds_of(const struct tt_net *net, const struct tt_node_class *class, const struct tt_pipeline *pipe,
-                           const struct tt_shape *s)
+/* Of a class of nodes; elements: of a segment. What nodes own differs if they do: then so does what leaves them, and
+ * comes in. */
+static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class, double n,
+                                  double elements)
 {
-    const double n = tt_bytes(s, s->count), owned = class->owned / class->ranks, others = net->across->size - 1;
-    const double elements = tt_segment_elements(pipe, s->count) * owned;
-    const double pieces = owned > 0 ? tt_smaller(owned_pieces(net, class), 1 + elements) : 0;
+    const double here = class->ranks, owned = class->owned, others = net->across->size - 1;
+    const double pieces = owned > 0 ? tt_smaller(owned_pieces(net, class), 1 + elements * owned / here) : 0;
+    const struct tt_sends within =
+        tt_within_sends(net, tt_within_busy(net, here, n / here, here), tt_smaller(here - 1, elements));
+    const struct tt_sends others_own = tt_across_sends(net, tt_nics_busy(net, class, n * (1 - owned), here), others);
+    const struct tt_sends this_owns = tt_across_sends(net, tt_nics_busy(net, class, n * others * owned, here), others);
+    struct tt_stages s = {STAGES,
+                          1,
+                          {{WITHIN_IN, {within}, {{0}}},
+                           {ACROSS_IN, {others_own}, {{0}}},
+                           {ACROSS_OUT, {this_owns}, {{0}}},
+                           {WITHIN_OUT, {within}, {{0}}}}};
 
-    return (struct adds){tt_pipeline_adds(net, pipe, class->ranks - 1, (class->ranks - 1) * n / class->ranks),
-                         tt_pipeline_adds(net, pipe, others * pieces, others * owned * n)};
+    if (net->classes > 1) {
+        s.of[ACROSS_IN].sends[1] = tt_comes_in(this_owns);
+        s.of[ACROSS_OUT].sends[1] = tt_comes_in(others_own);
+    }
+    s.of[WITHIN_IN].work[0] = (struct tt_work){.operands = here, .start = net->launch, .add = n / here * net->gamma};
+    s.of[ACROSS_IN].work[0] =
+        (struct tt_work){.operands = others + 1, .start = pieces * net->launch, .add = owned / here * n * net->gamma};
+    return s;
 }
 
-static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class,
-                                  const struct tt_pipeline *pipe, const struct tt_shape *s)
-{
-    const int here = class->ranks, others = net->across->size - 1;
-    const double n = tt_bytes(s, s->count), owned = class->owned;
-    const double in = tt_nics_busy(net, class, n * tt_larger(1 - owned, others * owned), here);
-    struct tt_stages w = {0};
-
-    tt_add_within(&w, net, tt_within_busy(net, here, n / here, here),
-                  tt_smaller(here - 1, tt_segment_elements(pipe, s->count)), 2);
-    tt_add_across(&w, net, in, tt_nics_busy(net, class, n * (1 + (others - 1) * owned), here), others, 2);
-    return w;
-}
-
-/* Nodes wait for each other: for who adds up most within, and then for who adds up most across. */
-static double cost(const struct tt_shape *s, const struct tt_net *net)
+static double cost_by(const struct tt_shape *s, const struct tt_net *net, tt_pipeline_cost_fn *how)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
-    struct tt_stages w = {0};
-    struct adds most = {0, 0};
+    const double n = tt_bytes(s, s->count), elements = tt_segment_elements(&pipe, s->count);
+    struct tt_stages stages = {0};
 
     for (int i = 0; i < net->classes; i++) {
-        const struct tt_stages of = stages_of(net, &net->class[i], &pipe, s);
-        const struct adds adds = adds_of(net, &net->class[i], &pipe, s);
+        const struct tt_stages of = stages_of(net, &net->class[i], n, elements);
 
-        tt_stages_raise(&w, &of);
-        most = (struct adds){tt_larger(most.within, adds.within), tt_larger(most.across, adds.across)};
-        w.local = tt_larger(w.local, adds.within + adds.across);
+        tt_stages_raise(&stages, &of, &pipe);
     }
-    w.all += most.within + most.across - w.local;
-    return s->count > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
+    return s->count > 0 ? how(net, &pipe, &stages) : 0;
+}
+
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    return cost_by(s, net, tt_pipeline_time);
+}
+
+static double rough(const struct tt_shape *s, const struct tt_net *net)
+{
+    return cost_by(s, net, tt_pipeline_rough);
 }
 
 TT_ALGORITHM(allreduce, two_level,
              .summary = "slices within nodes, each across on a rail of its own, pipelined: 2 alpha within + 2 alpha "
                         "across + max(2(N-1)/N n/R beta across, 2 n beta within)",
-             .needs = TT_TWO_LEVELS,
-             .segmented = true,
-             .build = build,
-             .cost = cost);
+             .needs = TT_TWO_LEVELS, .segmented = true, .build = build, .cost = cost, .rough = rough);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two-level bcast: of each segment of the vector, the root hands the slices to the ranks of its node that are on a rail,
- * and pieces of its own slice, if it has one, to all ranks of its node. Each rank on a rail sends its slice to the others
- * on it, a piece of it to each, and keeps none; they pass the pieces on to each other; and each node's ranks hand their
- * slices to each other, which on the root's node need not wait for the network. So each byte enters a node once, leaves
- * the root's node once, on all rails at once, and the root itself little more than once; and segments follow
- * each other closely (levels.h), so that all of this goes on at the same time. The choice for long vectors on several
- * nodes. With N nodes of L ranks, R rails and m segments: 2 alpha within + 2 alpha across
+/* Two-level bcast: of each segment of the vector, the root hands the slices to the ranks of its node that are on a
+ * rail, and pieces of its own slice, if it has one, to all ranks of its node. Each rank on a rail sends its slice to
+ * the others on it, a piece of it to each, and keeps none; they pass the pieces on to each other; and each node's ranks
+ * hand their slices to each other, which on the root's node need not wait for the network. So each byte enters a node
+ * once, leaves the root's node once, on all rails at once, and the root itself little more than once; and segments
+ * follow each other closely (levels.h), so that all of this goes on at the same time. The choice for long vectors on
+ * several nodes. With N nodes of L ranks, R rails and m segments: 2 alpha within + 2 alpha across
  * + max(n/R beta across, n beta within) + (1/m) of the lesser and of the second way across.
  * Best when a segment takes about as long as a message's alpha, but no fewer than 4 of them. */
 #include "algos/levels.h"
@@ -137,17 +137,62 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
-static double cost(const struct tt_shape *s, const struct tt_net *net)
+enum { AT_HOME, AWAY, ROLES };
+
+/* On the root's node: from the root; and from the others to each other, by ports of their own, or the same bus, posted
+ * while the root posts what is its own. */
+static void set_home(struct tt_stage *stage, const struct tt_net *net, int ranks, double n, double elements)
+{
+    const bool bus = tt_one_bus(net);
+    const double slice = elements / net->rails, pieces = slice < 1 ? 0 : tt_smaller(ranks - 1, slice);
+    const double beta = net->within->alone.near.beta, from_root = tt_smaller(net->rails - 1, elements) + pieces;
+    struct tt_sends others;
+
+    if (ranks == 1)
+        return;
+    others = tt_within_sends(net, (ranks - 2) * (bus ? n : n / net->rails * ranks / (ranks - 1)) * beta,
+                             ranks - 2 + tt_larger(0, pieces - 1));
+    others.posts = tt_larger(0, others.posts - from_root);
+    others.messages *= bus ? ranks - 1 : 1;
+    stage[TO_RAILS].sends[0] = tt_sends_of(tt_within_sends(net, n * beta, from_root), AT_HOME, TT_PORT_ROOT, 0);
+    if (bus || net->rails > 1)
+        stage[LEAVE].sends[2] = tt_sends_of(others, AT_HOME, bus ? TT_PORT_ROOT : TT_PORT_HOME, 0);
+}
+
+static double cost_by(const struct tt_shape *s, const struct tt_net *net, tt_pipeline_cost_fn *how)
 {
     const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
+    const struct tt_node_class *home = &net->class[net->class_of[net->node[s->root]]];
+    const int sharing = net->across->size - 1;
+    const double n = tt_bytes(s, s->count), elements = tt_segment_elements(&pipe, s->count);
+    const double pieces = tt_smaller(sharing, tt_larger(1, elements / net->rails));
+    const struct tt_away away = tt_away_busy(net, home, n);
+    const struct tt_sends leave = tt_across_sends(net, away.nics, pieces);
+    const struct tt_sends arrive = tt_comes_in(tt_across_sends(net, away.nics / sharing, 1));
+    const struct tt_sends pass_on = tt_across_sends(net, away.nics * (sharing - 1) / sharing, sharing - 1);
+    const struct tt_sends within = tt_within_sends(net, away.within, away.largest - 1);
+    struct tt_stages stages = {
+        STAGES, ROLES, {{.lag = TO_RAILS}, {.lag = LEAVE}, {.lag = PASS_ON}, {.lag = WITHIN_OUT}}};
 
-    return s->count > 0 ? tt_pipeline_cost(net, &pipe, tt_rooted_stages(net, s, &pipe, net->across->size - 1)) : 0;
+    set_home(stages.of, net, home->ranks, n, elements);
+    stages.of[LEAVE].sends[0] = tt_sends_of(leave, AT_HOME, TT_PORT_FAR_OUT, 1 << AWAY);
+    stages.of[LEAVE].sends[1] = tt_sends_of(arrive, AT_HOME, TT_PORT_FAR_IN, 1 << AWAY);
+    stages.of[PASS_ON].sends[0] = tt_sends_of(pass_on, AWAY, TT_PORT_FAR_IN, 0);
+    stages.of[WITHIN_OUT].sends[0] = tt_sends_of(within, AWAY, TT_PORT_NEAR, 0);
+    return s->count > 0 ? how(net, &pipe, &stages) : 0;
+}
+
+static double cost(const struct tt_shape *s, const struct tt_net *net)
+{
+    return cost_by(s, net, tt_pipeline_time);
+}
+
+static double rough(const struct tt_shape *s, const struct tt_net *net)
+{
+    return cost_by(s, net, tt_pipeline_rough);
 }
 
 TT_ALGORITHM(bcast, two_level,
              .summary = "slices to the node's rails, pieces across, passed on, within, pipelined: 2 alpha within + 2 "
                         "alpha across + max(n/R beta across, n beta within)",
-             .needs = TT_TWO_LEVELS,
-             .segmented = true,
-             .build = build,
-             .cost = cost);
+             .needs = TT_TWO_LEVELS, .segmented = true, .build = build, .cost = cost, .rough = rough);

@@ -70,8 +70,8 @@ int tt_counted_on(const struct tt_levels *at, int node, int place, int i)
 
 void tt_enter_node(struct tt_plan *p, const struct tt_levels *at)
 {
-    tt_enter(p, &(struct tt_scope){at->nodes->ranks + at->nodes->first[at->node], at->here, tt_at(SEND, 0),
-                                   tt_at(RECV, 0)});
+    tt_enter(
+        p, &(struct tt_scope){at->nodes->ranks + at->nodes->first[at->node], at->here, tt_at(SEND, 0), tt_at(RECV, 0)});
 }
 
 bool tt_enter_rail(struct tt_plan *p, const struct tt_levels *at)
@@ -81,8 +81,8 @@ bool tt_enter_rail(struct tt_plan *p, const struct tt_levels *at)
 
 bool tt_enter_rail_without(struct tt_plan *p, const struct tt_levels *at, int node)
 {
-    return tt_on_rail(at) && tt_enter(p, &(struct tt_scope){at->rail + node + 1, at->nodes->n - 1, tt_at(SEND, 0),
-                                                            tt_at(RECV, 0)});
+    return tt_on_rail(at) &&
+           tt_enter(p, &(struct tt_scope){at->rail + node + 1, at->nodes->n - 1, tt_at(SEND, 0), tt_at(RECV, 0)});
 }
 
 /* ---- everybody meets everybody ---- */
@@ -96,7 +96,8 @@ struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, i
                               struct tt_loc arrived)
 {
     const int size = tt_size(p), rank = tt_rank(p);
-    const struct tt_operands o = {rank, size, tt_plus(src, tt_part_at(n, owners, rank)), arrived, length(n, owners, rank)};
+    const struct tt_operands o = {rank, size, tt_plus(src, tt_part_at(n, owners, rank)), arrived,
+                                  length(n, owners, rank)};
 
     for (int k = 1; k < size; k++) {
         const int to = tt_mod(rank + k, size), from = tt_mod(rank - k, size);
@@ -165,8 +166,9 @@ struct dealt {
 };
 
 /* Of a vector of length 1 a node sends and receives 1 + (N-2) w if it owns w. That takes all nodes as long, with c NICs
- * each, if w = (c (N-2+m)/C - 1) / (N-2), where m nodes have C NICs together; a node for which that is not positive owns
- * nothing, and is none of the m. In whole numbers, so that all ranks say the same. Returns what shares are parts of. */
+ * each, if w = (c (N-2+m)/C - 1) / (N-2), where m nodes have C NICs together; a node for which that is not positive
+ * owns nothing, and is none of the m. In whole numbers, so that all ranks say the same. Returns what shares are parts
+ * of. */
 static int64_t set_shares(const struct tt_nodes *nodes, struct dealt *d)
 {
     const int N = nodes->n;
@@ -278,8 +280,8 @@ static bool add_theirs(struct tt_owners *o, const struct tt_levels *at, int own,
 /* Those pieces of this rank's slice, from wherever they are dealt. */
 static bool add_dealt(struct tt_owners *o, const struct tt_levels *at, int from, int to, int node, int place)
 {
-    const struct tt_piece piece = {from > o->from ? from : o->from, to < o->to ? to : o->to, tt_rank_at(at, node, place),
-                                   node, -1};
+    const struct tt_piece piece = {from > o->from ? from : o->from, to < o->to ? to : o->to,
+                                   tt_rank_at(at, node, place), node, -1};
     const bool here = node == at->node, own = here && place == at->local;
 
     return piece.from >= piece.to || (here && !own) || add_piece(own ? &o->own : &o->mine, piece);
@@ -398,6 +400,12 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
 
 /* ---- what it costs ---- */
 
+/* Do all of a node share one port? */
+bool tt_one_bus(const struct tt_net *net)
+{
+    return net->within->all.near.beta > 1.5 * (net->within->size - 1) * net->within->alone.near.beta;
+}
+
 /* A port that all of a node share, while a rank, or some of them together, hand n bytes to each of the others. */
 double tt_bus_busy(const struct tt_net *net, int ranks, double n)
 {
@@ -488,8 +496,7 @@ int tt_counterparts(const struct tt_net *net, const struct tt_node_class *class)
 
 double tt_counterparts_by_nic(const struct tt_net *net, const struct tt_node_class *class)
 {
-    return class->nics < class->ranks ? (double)(net->size - class->ranks) / class->nics
-                                      : tt_counterparts(net, class);
+    return class->nics < class->ranks ? (double)(net->size - class->ranks) / class->nics : tt_counterparts(net, class);
 }
 
 double tt_most_across(const struct tt_net *net)
@@ -500,158 +507,7 @@ double tt_most_across(const struct tt_net *net)
     return own_nic ? (others + net->rails - 1) / net->rails : (double)others / net->rails;
 }
 
-static void add_stages(struct tt_stages *w, const struct tt_net *net, double alpha, double alone, double messages,
-                       double stages)
-{
-    w->last = alpha + net->overhead;
-    w->first = w->first > 0 ? w->first : w->last + tt_larger(alone, (messages - 1) * net->overhead);
-    w->alphas += (stages < 1 ? 1 : stages) * w->last;
-    w->alpha = tt_larger(w->alpha, w->last);
-    w->all += stages * tt_larger(alone, (messages - 1) * net->overhead);
-    w->hiding += w->messages > 0 ? stages * messages : (stages - 1) * messages;
-    w->messages += stages * messages;
-}
-
-void tt_add_within(struct tt_stages *w, const struct tt_net *net, double busy, double messages, double stages)
-{
-    if (busy > 0 && stages > 0)
-        add_stages(w, net, net->within->all.near.alpha, busy, messages, stages);
-    w->within += stages * busy;
-}
-
-void tt_add_across(struct tt_stages *w, const struct tt_net *net, double alone, double busy, double messages,
-                   double stages)
-{
-    if (stages > 0)
-        add_stages(w, net, net->alone.far.alpha, alone, messages, stages);
-    w->across += busy;
-}
-
-void tt_stages_raise(struct tt_stages *w, const struct tt_stages *of)
-{
-    w->alphas = tt_larger(w->alphas, of->alphas);
-    w->alpha = tt_larger(w->alpha, of->alpha);
-    w->last = tt_larger(w->last, of->last);
-    w->first = tt_larger(w->first, of->first);
-    w->all = tt_larger(w->all, of->all);
-    w->within = tt_larger(w->within, of->within);
-    w->across = tt_larger(w->across, of->across);
-    w->messages = tt_larger(w->messages, of->messages);
-    w->hiding = tt_larger(w->hiding, of->hiding);
-    if (w->local + w->aside < of->local + of->aside) {
-        w->local = of->local;
-        w->aside = of->aside;
-    }
-}
-
-double tt_pipeline_adds(const struct tt_net *net, const struct tt_pipeline *pipe, double each, double n)
-{
-    return each * net->launch * pipe->lanes * pipe->segments + n * net->gamma;
-}
-
-double tt_pipeline_copies(const struct tt_net *net, const struct tt_pipeline *pipe, double each, double n)
-{
-    return each * net->launch * pipe->lanes * pipe->segments + n * net->copy;
-}
-
 double tt_segment_elements(const struct tt_pipeline *pipe, double n)
 {
     return n * pipe->lanes / pipe->parts;
-}
-
-/* Lanes that want to reduce at the same time, or to use the same port, wait for each other: the longer the busier both
- * are that they turn to one after the other. */
-static double waits(double a, double b, double busiest)
-{
-    return busiest > 0 ? 0.8 * (a * a + b * b) / busiest : 0;
-}
-
-/* How long it takes to post all messages, with what of alpha is not over meanwhile. */
-static double posting(const struct tt_net *net, const struct tt_pipeline *pipe, const struct tt_stages *w)
-{
-    const int lanes = pipe->lanes, together = pipe->segments == 1 ? 1 : lanes - 1;
-    const double hidden = tt_smaller(w->alphas - w->last, w->hiding * net->overhead * (lanes - 1));
-
-    return w->alphas - hidden +
-           (w->messages * lanes * pipe->segments + w->later + w->beside * together) * net->overhead;
-}
-
-/* One stage after the other. */
-static double one_segment(const struct tt_stages *w)
-{
-    return w->alphas + w->all + w->local + tt_larger(0, w->aside - w->first);
-}
-
-double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w)
-{
-    const int lanes = pipe->lanes, segments = pipe->segments;
-    const double segment = (double)lanes / pipe->parts, local = w.local + w.aside;
-    const double wire = tt_larger(w.within, w.across), busiest = tt_larger(wire, local), rest = w.all + local - busiest;
-    const double exposed = tt_smaller(1, segments == 1 ? segment : segment * lanes / 2);
-    const double third = tt_smaller(local, tt_smaller(w.within, w.across)); /* no less busy than that */
-    const double queues =
-        segments == 1 ? 0 : (1 - w.apart) * waits(tt_smaller(wire, local), third, busiest) / lanes;
-    const double flow = w.alphas + busiest + exposed * rest + queues;
-    const double round = w.alpha + tt_larger(2 * segment * wire, w.messages * net->overhead) + segment * w.local;
-    const double rounds = w.alphas + (segments - 1) * round + segment * (w.all + local);
-
-    return lanes * segments == 1 ? one_segment(&w) : tt_larger(tt_larger(flow, rounds), posting(net, pipe, &w));
-}
-
-/* Messages of the rooted stages that are not empty, where segments have so many elements: from the root to its node; from
- * a rank to other nodes; and to its own, on the root's node. */
-struct rooted {
-    double root, leave, home;
-};
-
-static struct rooted rooted_messages(const struct tt_net *net, double elements, int home)
-{
-    const double slice = elements / net->rails, pieces = slice < 1 ? 0 : tt_smaller(home - 1, slice);
-
-    return (struct rooted){home > 1 ? tt_smaller(net->rails - 1, elements) + pieces : 0,
-                           tt_smaller(net->across->size - 1, tt_larger(1, slice)),
-                           tt_larger(0, home - 2) + tt_larger(0, pieces - 1)};
-}
-
-/* Of the root's node: its own port; or those of the others, who hand on slices, and pieces of the root's. */
-static double home_busy(const struct tt_net *net, int ranks, double n)
-{
-    const double slice = n / net->rails, beta = net->within->alone.near.beta;
-    const double others = net->rails > 1 ? (ranks - 2) * slice * ranks / (ranks - 1) : 0;
-
-    return ranks > 1 ? tt_larger(tt_larger(n, others) * beta, tt_bus_busy(net, ranks, n)) : 0;
-}
-
-/* What is passed on comes late where lanes share the way out: all of them leave at about the same time. */
-struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_shape *s, const struct tt_pipeline *pipe,
-                                  int sharing)
-{
-    const double n = tt_bytes(s, s->count), passed = (sharing - 1.0) / sharing;
-    const struct tt_node_class *home = &net->class[net->class_of[net->node[s->root]]];
-    const struct rooted messages = rooted_messages(net, tt_segment_elements(pipe, s->count), home->ranks);
-    struct tt_stages w = {0};
-    double here = home_busy(net, home->ranks, n), away = 0, nics = 0;
-    int largest = 1;
-
-    for (int i = 0; i < net->classes; i++) {
-        const struct tt_node_class *class = &net->class[i];
-
-        nics = tt_larger(nics, tt_nics_busy(net, class, n, net->rails));
-        if (class == home && class->nodes == 1)
-            continue;
-        away = tt_larger(away, tt_within_busy(net, class->ranks, n / net->rails, net->rails));
-        largest = class->ranks > largest ? class->ranks : largest;
-    }
-    tt_add_within(&w, net, here, messages.root, 1);
-    tt_add_across(&w, net, nics, nics, messages.leave, 1);
-    tt_add_across(&w, net, nics, 0, messages.leave - 1, passed);
-    w.all += pipe->lanes > 1 ? 0.75 * nics : 0;
-    tt_add_within(&w, net, away, largest - 1, 1);
-    w.within = tt_larger(here, away);
-    w.messages = messages.root + messages.leave;
-    w.hiding = messages.leave;
-    w.last = w.alphas - (home->ranks > 1 ? net->within->all.near.alpha + net->overhead : 0);
-    w.later = messages.leave - 1 + largest - 1;
-    w.beside = messages.home;
-    return w;
 }

@@ -73,8 +73,8 @@ static inline int64_t tt_part_most(int64_t n, int owners)
     return tt_units_most(n, (int)tt_cut(TT_UNITS, owners, 1));
 }
 
-/* Every rank's part i, from src, to rank i; but one of them (or -1) is handed none. What reaches this one goes to arrived,
- * which has room for size - 1 parts; the operands are its own part and these. */
+/* Every rank's part i, from src, to rank i; but one of them (or -1) is handed none. What reaches this one goes to
+ * arrived, which has room for size - 1 parts; the operands are its own part and these. */
 struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, int owners, int without,
                               struct tt_loc arrived);
 
@@ -82,18 +82,18 @@ struct tt_operands tt_hand_in(struct tt_plan *p, struct tt_loc src, int64_t n, i
 void tt_hand_out(struct tt_plan *p, struct tt_loc base, int64_t n, int owners, int aside);
 
 /* ---- a node meets all others ----
- * Each rank has n elements of src sent by its counterparts on all other nodes: so each node sends them to every other as
- * often as that has ranks, all sharing in it. What arrives goes to arrived, which has room for N - 1 times n; the
+ * Each rank has n elements of src sent by its counterparts on all other nodes: so each node sends them to every other
+ * as often as that has ranks, all sharing in it. What arrives goes to arrived, which has room for N - 1 times n; the
  * operands are this node's own and these. */
 struct tt_operands tt_show_nodes(struct tt_plan *p, const struct tt_levels *at, struct tt_loc src, int64_t n,
                                  struct tt_loc arrived);
 
 /* ---- who adds up what across ----
- * A vector is cut for each node into a slice for each of its ranks, and into pieces, each of which one rank owns: it lies
- * within that one's slice, and what other nodes have of it is in the slices of one or two ranks there. Nodes with more
- * NICs own more: a node sends all of the vector once, but what it owns, and what it owns to each other node; and as much
- * comes in. So much is owned that nodes take equally long over that, or nothing, if the rest takes a node longer.
- * Where nodes are alike, so are pieces: of the j-th slice the i-th is that of the j-th rank of node i. */
+ * A vector is cut for each node into a slice for each of its ranks, and into pieces, each of which one rank owns: it
+ * lies within that one's slice, and what other nodes have of it is in the slices of one or two ranks there. Nodes with
+ * more NICs own more: a node sends all of the vector once, but what it owns, and what it owns to each other node; and
+ * as much comes in. So much is owned that nodes take equally long over that, or nothing, if the rest takes a node
+ * longer. Where nodes are alike, so are pieces: of the j-th slice the i-th is that of the j-th rank of node i. */
 
 /* Units from .. to - 1, and who is at the other end: a rank on another node, which owns them, or has them. */
 struct tt_piece {
@@ -119,9 +119,9 @@ void tt_owners_end(struct tt_owners *o);
 
 /* ---- the pipeline ----
  * All vectors or blocks of a call are cut alike: dealt to lanes in stretches, of which each lane cuts its own into
- * segments that go through the stages one behind the other. In one round segment k is in stage 0, segment k-1 in stage 1,
- * and so on. So all levels are at work at once, and while one lane waits for the first byte of a message the others move
- * theirs. */
+ * segments that go through the stages one behind the other. In one round segment k is in stage 0, segment k-1 in stage
+ * 1, and so on. So all levels are at work at once, and while one lane waits for the first byte of a message the others
+ * move theirs. */
 struct tt_pipeline {
     int lanes, segments; /* of each lane */
     int parts;           /* that vectors are measured in: tt_cut(n, parts, i) is where part i of n elements begins */
@@ -149,8 +149,10 @@ void tt_pipeline_run(struct tt_plan *p, const struct tt_pipeline *pipe, int lane
 /* ---- what it costs ----
  * Nodes are of several classes (tt_net), and wait for each other: what takes longest in any of them counts. */
 
-/* How long ports of a node of so many ranks are busy where each hands n bytes to each of so many others, or so many hand
- * them to all; and the NICs of a node of a class, which n bytes go through one way, if only so many ranks have any. */
+/* How long ports of a node of so many ranks are busy where each hands n bytes to each of so many others, or so many
+ * hand them to all; and the NICs of a node of a class, which n bytes go through one way, if only so many ranks have
+ * any. */
+bool tt_one_bus(const struct tt_net *net);
 double tt_bus_busy(const struct tt_net *net, int ranks, double n);
 double tt_within_busy(const struct tt_net *net, int ranks, double n, int owners);
 double tt_nics_busy(const struct tt_net *net, const struct tt_node_class *class, double n, int ranks);
@@ -166,47 +168,75 @@ double tt_across_one(const struct tt_net *net, double n, int messages, int poste
 /* Fills in what nodes own of a vector, as above; so many of them in all. */
 void tt_share_out(struct tt_node_class *class, int classes, int nodes);
 
-/* Where each rank of other nodes has a counterpart on a node: how many of them has who has most; and how many go through
- * each of its NICs. */
+/* Where each rank of other nodes has a counterpart on a node: how many of them has who has most; and how many go
+ * through each of its NICs. */
 int tt_counterparts(const struct tt_net *net, const struct tt_node_class *class);
 double tt_counterparts_by_nic(const struct tt_net *net, const struct tt_node_class *class);
 double tt_most_across(const struct tt_net *net); /* the same of the smallest node */
 
-/* A pipeline's stages, for all of the vector. Their alpha, together, at most, and the last one's; how long the first, and
- * how long all of them take, one after the other, and how long the busiest port within, and across, is at work; how many
- * messages a rank posts for a segment, and others before or after it; how long its reductions and copies take, and those
- * that are made while messages of the first stage are under way; and how much of all that is not the same rank's, whose
- * lanes then wait for each other the less. */
-struct tt_stages {
-    double alphas, alpha, last, first;
-    double all, within, across;
-    double messages, hiding, later, beside;
-    double local, aside;
-    double apart;
+/* All ranks of a call may have the same role; or those of the root's node have one, and the others another. Of either
+ * one rank stands for all: but where one has most to add up in one stage, and another in the next, both do. */
+enum { TT_ROLES = 3, TT_RANKS = 3 };
+
+/* What one of these ranks does with a segment of a stage: what it copies while messages are under way, to begin with
+ * and for all of the vector; and then the operands that it folds, likewise for each reduction of two. */
+struct tt_work {
+    int role;
+    double begin, copy;
+    int operands;
+    double start, add;
 };
 
-/* So many reductions, or copies, of each segment, and of so many bytes in all. */
-double tt_pipeline_adds(const struct tt_net *net, const struct tt_pipeline *pipe, double each, double n);
-double tt_pipeline_copies(const struct tt_net *net, const struct tt_pipeline *pipe, double each, double n);
+/* Through whose ports messages go: of ranks, or of the root's node. */
+enum tt_port { TT_PORT_NEAR, TT_PORT_FAR_OUT, TT_PORT_FAR_IN, TT_PORT_ROOT, TT_PORT_HOME, TT_PORTS };
 
-/* Adds so many stages that take so long if they are alone, each rank posting so many messages in each, and what they keep
- * ports busy for. */
-void tt_add_within(struct tt_stages *w, const struct tt_net *net, double busy, double messages, double stages);
-void tt_add_across(struct tt_stages *w, const struct tt_net *net, double alone, double busy, double messages,
-                   double stages);
+/* So many messages of each segment, of which a rank of that role posts so many; those of both wait for them. How long
+ * the port is busy with them over all of the vector. */
+struct tt_sends {
+    enum tt_port port;
+    int role;
+    unsigned with; /* 1 << role of others that wait for them */
+    double alpha, busy, messages, posts;
+};
 
-/* What is worse of two classes of nodes. */
-void tt_stages_raise(struct tt_stages *w, const struct tt_stages *of);
+/* A round of a rank is over when all is that it has to do for any of its stages. */
+enum { TT_SENDS = 3, TT_STAGES = 5 };
+struct tt_stage {
+    int lag; /* rounds behind the first */
+    struct tt_sends sends[TT_SENDS];
+    struct tt_work work[TT_RANKS];
+};
+struct tt_stages {
+    int n, roles;
+    struct tt_stage of[TT_STAGES];
+};
 
-/* Those of bcast_two_level.c and its mirror, for n bytes of which a segment has so many at most: the root's own port, who
- * leaves its node, who passes on, and the other nodes. So many nodes share in what crosses. */
-struct tt_stages tt_rooted_stages(const struct tt_net *net, const struct tt_shape *s, const struct tt_pipeline *pipe,
-                                  int sharing);
+/* Of role 0, through TT_PORT_NEAR or TT_PORT_FAR_OUT. */
+struct tt_sends tt_within_sends(const struct tt_net *net, double busy, double messages);
+struct tt_sends tt_across_sends(const struct tt_net *net, double busy, double messages);
 
-/* All segments go through all stages. What cannot overlap is the first segments' way to the busiest port and the last
- * ones' from it, and lanes that reduce at the same time wait for each other; or, with many short segments, each lane waits
- * for its own messages, or they for being posted. */
-double tt_pipeline_cost(const struct tt_net *net, const struct tt_pipeline *pipe, struct tt_stages w);
+/* The same messages, as those see it that they come to; or of another role, through that port, others waiting for them.
+ */
+struct tt_sends tt_comes_in(struct tt_sends s);
+struct tt_sends tt_sends_of(struct tt_sends s, int role, enum tt_port port, unsigned with);
+
+/* Where the root's node does other things than others, each of whose ranks hands n / rails bytes to the rest of its
+ * node, or is handed it: how long their ports are busy, and NICs; and the ranks of the largest. */
+struct tt_away {
+    double within, nics;
+    int largest;
+};
+struct tt_away tt_away_busy(const struct tt_net *net, const struct tt_node_class *home, double n);
+
+/* Where all have one role: those of another class of nodes do that, their work being that of rank 0. What is worse, of
+ * messages; and rank i becomes who has most to do in stage i. */
+void tt_stages_raise(struct tt_stages *s, const struct tt_stages *of, const struct tt_pipeline *pipe);
+
+/* How long all segments take to go through all stages; and the same roughly, in a tenth of the time: good enough to
+ * compare lengths of segments. */
+double tt_pipeline_time(const struct tt_net *net, const struct tt_pipeline *pipe, const struct tt_stages *s);
+double tt_pipeline_rough(const struct tt_net *net, const struct tt_pipeline *pipe, const struct tt_stages *s);
+typedef double tt_pipeline_cost_fn(const struct tt_net *net, const struct tt_pipeline *pipe, const struct tt_stages *s);
 
 /* Elements of the longest segment of n. */
 double tt_segment_elements(const struct tt_pipeline *pipe, double n);
@@ -214,5 +244,6 @@ double tt_segment_elements(const struct tt_pipeline *pipe, double n);
 /* ---- an algorithm that serves blocks of equal and of different length alike; in the file of that name ---- */
 int tt_allgather_two_level(struct tt_plan *p, const struct tt_shape *s);
 double tt_allgather_two_level_cost(const struct tt_shape *s, const struct tt_net *net);
+double tt_allgather_two_level_rough(const struct tt_shape *s, const struct tt_net *net);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two-level reduce_scatter, the mirror of allgather_two_level.c: each rank adds up what its node has for the blocks of its
- * counterparts on all nodes, and sends them the sums; each adds up the sums it gets. Each block crosses the network once
- * per node, over as many NICs as there are ranks on a node; blocks are cut into segments that follow each other closely
- * (levels.h), so that both levels work at the same time. The choice for long blocks on several nodes.
- * With N nodes of L ranks, n all blocks together and m segments: alpha within + alpha across
- * + max((N-1)/N n/L beta across, (L-1)/L n beta within) + (1/m) of the lesser + ((L-1)/L + (N-1)/NL) n gamma + n/L copied.
- * Best when a segment takes about as long as a message's alpha, but no fewer than 4 of them. */
+/* Two-level reduce_scatter, the mirror of allgather_two_level.c: each rank adds up what its node has for the blocks of
+ * its counterparts on all nodes, and sends them the sums; each adds up the sums it gets. Each block crosses the network
+ * once per node, over as many NICs as there are ranks on a node; blocks are cut into segments that follow each other
+ * closely (levels.h), so that both levels work at the same time. The choice for long blocks on several nodes. With N
+ * nodes of L ranks, n all blocks together and m segments: alpha within + alpha across
+ * + max((N-1)/N n/L beta across, (L-1)/L n beta within) + (1/m) of the lesser + ((L-1)/L + (N-1)/NL) n gamma + n/L
+ * copied. Best when a segment takes about as long as a message's alpha, but no fewer than 4 of them. */
 #include "algos/levels.h"
 
 enum { WITHIN, ACROSS, STAGES };
@@ -158,39 +158,53 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
-static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class,
-                                  const struct tt_pipeline *pipe, double n)
+/* Of a class of nodes. */
+static struct tt_stages stages_of(const struct tt_net *net, const struct tt_node_class *class, double n)
 {
     const int here = class->ranks, others = net->across->size - 1, most = 1 + tt_counterparts(net, class);
     const double average = (double)net->size / here;
     const double in = tt_nics_busy(net, class, n * here * others, here);
     const double out = tt_counterparts_by_nic(net, class) * n * net->alone.far.beta;
-    struct tt_stages w = {.local = tt_pipeline_adds(net, pipe, here - 1 + others, ((here - 1) * most + others) * n),
-                          .aside = here > 1 ? tt_pipeline_copies(net, pipe, most, most * n) : 0};
+    const struct tt_sends within =
+        tt_within_sends(net, tt_within_busy(net, here, average * n, here), average * (here - 1));
+    const struct tt_sends across = tt_across_sends(net, tt_larger(out, in), most - 1);
+    struct tt_stages s = {STAGES, 1, {{WITHIN, {within}, {{0}}}, {ACROSS, {across}, {{0}}}}};
 
-    tt_add_within(&w, net, tt_within_busy(net, here, average * n, here), average * (here - 1), 1);
-    tt_add_across(&w, net, tt_larger(out, in), tt_larger(out, in), most - 1, 1);
-    return w;
+    if (here > 1)
+        s.of[WITHIN].work[0] = (struct tt_work){.begin = most * net->launch,
+                                                .copy = most * n * net->copy,
+                                                .operands = here,
+                                                .start = net->launch,
+                                                .add = most * n * net->gamma};
+    s.of[ACROSS].work[0] = (struct tt_work){.operands = others + 1, .start = net->launch, .add = n * net->gamma};
+    return s;
+}
+
+static double cost_by(const struct tt_shape *s, const struct tt_net *net, tt_pipeline_cost_fn *how)
+{
+    const struct tt_pipeline pipe = tt_pipeline_plan(s, tt_longest(s), s->counts ? 1 : TT_MAX_LANES);
+    const double n = tt_block_bytes(s);
+    struct tt_stages stages = {0};
+
+    for (int i = 0; i < net->classes; i++) {
+        const struct tt_stages of = stages_of(net, &net->class[i], n);
+
+        tt_stages_raise(&stages, &of, &pipe);
+    }
+    return n > 0 ? how(net, &pipe, &stages) : 0;
 }
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
-    const struct tt_pipeline pipe = tt_pipeline_plan(s, tt_longest(s), s->counts ? 1 : TT_MAX_LANES);
-    const double n = tt_block_bytes(s);
-    struct tt_stages w = {0};
+    return cost_by(s, net, tt_pipeline_time);
+}
 
-    for (int i = 0; i < net->classes; i++) {
-        const struct tt_stages of = stages_of(net, &net->class[i], &pipe, n);
-
-        tt_stages_raise(&w, &of);
-    }
-    return n > 0 ? tt_pipeline_cost(net, &pipe, w) : 0;
+static double rough(const struct tt_shape *s, const struct tt_net *net)
+{
+    return cost_by(s, net, tt_pipeline_rough);
 }
 
 TT_ALGORITHM(reduce_scatter, two_level,
              .summary = "sums within nodes, then across on every rail, pipelined: alpha within + alpha across "
                         "+ max((N-1)/N n/L beta across, n beta within)",
-             .needs = TT_TWO_LEVELS,
-             .segmented = true,
-             .build = build,
-             .cost = cost);
+             .needs = TT_TWO_LEVELS, .segmented = true, .build = build, .cost = cost, .rough = rough);

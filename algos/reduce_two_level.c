@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two-level reduce, the mirror of bcast_two_level.c: of each segment of the vector, the j-th rank of every node adds up
- * what its node has of the j-th slice (rail j); of each rail the ranks but the one on the root's node add theirs up, each a
- * piece of it, and send the pieces to that one; it adds its own, and hands the slice to the root. The root's own slice, if
- * it has one, is added up on its node by all others there, a piece by each, who send the pieces to the root. So each byte
- * leaves a node once and enters the root's node once, on all rails at once, and the root itself little more than once; and
- * segments follow each other closely (levels.h), so that all of this goes on at the same time. The choice for long vectors
- * on several nodes. Where operands must stay in order, the root and its rail take part like all others, and receive twice
- * as much. With N nodes of L ranks, R rails and m segments: 2 alpha within + 2 alpha across
+ * what its node has of the j-th slice (rail j); of each rail the ranks but the one on the root's node add theirs up,
+ * each a piece of it, and send the pieces to that one; it adds its own, and hands the slice to the root. The root's own
+ * slice, if it has one, is added up on its node by all others there, a piece by each, who send the pieces to the root.
+ * So each byte leaves a node once and enters the root's node once, on all rails at once, and the root itself little
+ * more than once; and segments follow each other closely (levels.h), so that all of this goes on at the same time. The
+ * choice for long vectors on several nodes. Where operands must stay in order, the root and its rail take part like all
+ * others, and receive twice as much. With N nodes of L ranks, R rails and m segments: 2 alpha within + 2 alpha across
  * + max(n/R beta across, n beta within) + (1/m) of the lesser and of the second way across
- * + ((L-1)/R + 2/R) n gamma. Best when a segment takes about as long as a message's alpha, but no fewer than 4 of them. */
+ * + ((L-1)/R + 2/R) n gamma. Best when a segment takes about as long as a message's alpha, but no fewer than 4 of them.
+ */
 #include "algos/levels.h"
 
 enum { WITHIN_IN, ACROSS_IN, GO_HOME, TO_ROOT, STAGES };
@@ -84,7 +85,8 @@ static void go_home(struct tt_plan *p, struct work *w, const struct segment *g)
     if (w->at.node != w->home) {
         const struct tt_loc sum = sharers(w) > 1 ? g->sum : g->have;
 
-        tt_send(p, w->at.rail[w->home], tt_plus(sum, piece_at(w, g, mine)), piece_at(w, g, mine + 1) - piece_at(w, g, mine));
+        tt_send(p, w->at.rail[w->home], tt_plus(sum, piece_at(w, g, mine)),
+                piece_at(w, g, mine + 1) - piece_at(w, g, mine));
         return;
     }
     for (int i = 0; i < sharers(w); i++)
@@ -163,7 +165,8 @@ static void post(struct tt_plan *p, void *with, int stage, const struct tt_segme
 }
 
 /* On the root's node, of its own slice: the pieces, then the whole. */
-static void settle_pieces(struct tt_plan *p, const struct work *w, int stage, const struct segment *g, struct tt_loc piece)
+static void settle_pieces(struct tt_plan *p, const struct work *w, int stage, const struct segment *g,
+                          struct tt_loc piece)
 {
     if (stage == WITHIN_IN && tt_rank(p) != w->root)
         tt_fold_operands(p, &w->pieces, piece);
@@ -205,8 +208,8 @@ static void find_room(struct tt_plan *p, struct work *w, int64_t slice)
 
 static int build(struct tt_plan *p, const struct tt_shape *s)
 {
-    struct work w = {.n = s->count, .pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES), .root = s->root,
-                     .ordered = !s->commutes};
+    struct work w = {
+        .n = s->count, .pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES), .root = s->root, .ordered = !s->commutes};
     const int error = tt_levels_find(&w.at, p, s);
 
     if (error)
@@ -223,77 +226,104 @@ static int build(struct tt_plan *p, const struct tt_shape *s)
     return 0;
 }
 
-/* What a rank of the root's node does: it adds up a slice, a piece, if there are enough of them, and what comes home. Where
- * there is but one rail, the root's, it adds up a piece, and the root then all of these. */
-static void add_home(struct tt_stages *w, const struct tt_net *net, const struct tt_pipeline *pipe,
-                     const struct tt_shape *s, int ranks)
-{
-    const double slice = tt_bytes(s, s->count) / net->rails;
-    const int elements = (int)(tt_segment_elements(pipe, s->count) / net->rails);
-    const int of_pieces = ranks > 2 && s->commutes && elements > ranks - net->rails ? ranks - 2 : 0;
-    const double pieces = tt_pipeline_adds(net, pipe, of_pieces, of_pieces * slice / ranks);
+enum { AT_HOME, AWAY, ROOT, ROLES };
 
-    w->local = tt_pipeline_adds(net, pipe, net->rails > 1 ? ranks : 2, (net->rails > 1 ? ranks : 2) * slice);
-    if (net->rails > 1)
-        w->local += pieces;
-    else
-        w->all += pieces;
+/* The root's node: slices to its rails, and pieces of the root's own; these to the root, and then the slices. Through
+ * ports of their own, and the root's; or over one bus. In all, or through one rank's port, so many slices' worth. */
+static void set_home_sends(struct tt_stage *first, const struct tt_net *net, int others, double slice, double pieces,
+                           double elements)
+{
+    const bool bus = tt_one_bus(net), split = pieces > 0;
+    const double time = slice * net->within->alone.near.beta, rails = net->rails - split;
+    const double in = bus ? others * rails : net->rails > 1 ? others : 0;
+    const enum tt_port port = bus ? TT_PORT_ROOT : TT_PORT_HOME;
+    struct tt_stage *stage = first + 1;
+    struct tt_sends slices = tt_within_sends(net, in * time, tt_smaller(net->rails - 1, elements));
+    struct tt_sends cut =
+        tt_within_sends(net, (bus ? 1 : 1.0 / others) * split * (others - 1) * time, tt_larger(0, pieces - 1));
+    struct tt_sends to_root = tt_within_sends(net, split * time, pieces);
+    struct tt_sends last = tt_within_sends(net, rails * time, tt_smaller(rails, elements));
+
+    slices.messages = in;
+    cut.messages *= bus ? others : 1;
+    to_root.posts = last.posts = 1;
+    stage[WITHIN_IN].sends[1] = tt_sends_of(slices, AT_HOME, port, 1 << ROOT);
+    first->sends[0] = tt_sends_of(cut, AT_HOME, port, 0);
+    stage[ACROSS_IN].sends[1] = tt_sends_of(to_root, AT_HOME, TT_PORT_ROOT, 1 << ROOT);
+    stage[TO_ROOT].sends[0] = tt_sends_of(last, AT_HOME, TT_PORT_ROOT, 1 << ROOT);
 }
 
-/* The root's port, or that of another one on a rail; or one that all of its node share. */
-static double home_busy(const struct tt_net *net, int ranks, double n)
+static struct tt_work adds(const struct tt_net *net, int role, int operands, double n)
 {
-    const double beta = net->within->alone.near.beta, others = net->rails > 1 ? ranks * n / net->rails : 0;
-
-    return ranks > 1 ? tt_larger(tt_larger(n, others) * beta, tt_bus_busy(net, ranks, n * ranks / (ranks - 1))) : 0;
+    return (struct tt_work){.role = role, .operands = operands, .start = net->launch, .add = n * net->gamma};
 }
 
-/* The root's node and others add up at the same time. */
-static struct tt_stages stages_of(const struct tt_net *net, const struct tt_pipeline *pipe, const struct tt_shape *s)
+/* Its ranks add up a piece of the root's slice each, if there are enough of them, and a slice; at last what comes home.
+ * Where there is but one rail, the root's, they add up pieces only. The root adds its own to all pieces. */
+static void set_home_work(struct tt_stage *first, const struct tt_net *net, int others, double slice, double pieces,
+                          double elements, bool commutes)
 {
-    const struct tt_node_class *home = &net->class[net->class_of[net->node[s->root]]];
-    const int sharing = net->across->size - s->commutes, rails = net->rails;
-    const double n = tt_bytes(s, s->count), slice = n / rails, passed = (sharing - 1.0) / sharing;
-    const double elements = tt_segment_elements(pipe, s->count), slices = tt_smaller(rails - 1, elements);
-    const int pieces = elements < rails ? 0 : tt_smaller(home->ranks - 1, elements / rails);
-    const double to_root = home->ranks > 1 && rails > 1 ? n * net->within->alone.near.beta : 0;
-    double busy = home_busy(net, home->ranks, n), nics = 0;
-    struct tt_stages w = {.apart = 0.6}; /* who sends slices home, and who collects them there */
+    const bool alone = others == 0, pieces_only = net->rails == 1 && pieces > 0;
+    const bool both = pieces > 0 && others > 1 && (int)(elements / net->rails) > others + 1 - net->rails;
+    struct tt_stage *stage = first + 1;
 
-    add_home(&w, net, pipe, s, home->ranks);
-    for (int i = 0; i < net->classes; i++) {
-        const struct tt_node_class *class = &net->class[i];
-        const double adds = class->ranks - 1 + sharing - 1, bytes = (class->ranks - 1 + passed) * slice;
-
-        nics = tt_larger(nics, tt_nics_busy(net, class, n, rails));
-        if (class == home && class->nodes == 1)
-            continue;
-        busy = tt_larger(busy, tt_within_busy(net, class->ranks, slice, rails));
-        w.local = tt_larger(w.local, tt_pipeline_adds(net, pipe, adds, bytes));
+    if (commutes && !pieces_only)
+        stage[GO_HOME].work[AT_HOME] = adds(net, AT_HOME, 2, slice);
+    if (pieces > 0) {
+        stage[ACROSS_IN].work[ROOT] = adds(net, ROOT, 2, slice);
+        stage[GO_HOME].work[ROOT] = adds(net, ROOT, 2, slice);
     }
-    tt_add_within(&w, net, busy, slices + tt_larger(0, pieces - 1), 1);
-    if (sharing == 1)
-        tt_add_within(&w, net, pieces > 0 ? slice * net->within->alone.near.beta : 0, 1, 1);
-    tt_add_across(&w, net, nics, 0, sharing - 1, passed);
-    w.all += pipe->lanes > 1 ? 0.75 * nics * passed : 0;
-    tt_add_across(&w, net, nics, nics, 1, 1);
-    tt_add_within(&w, net, to_root, 1, 1);
-    w.within = busy;
-    w.across *= s->commutes ? 1 : 2;
-    return w;
+    if (both || pieces_only)
+        first->work[AT_HOME] = adds(net, AT_HOME, others, slice / pieces);
+    if (!alone && !pieces_only)
+        stage[WITHIN_IN].work[AT_HOME] = adds(net, AT_HOME, others + 1, slice);
+}
+
+/* The first stage is of pieces of the root's slice, in the same round as WITHIN_IN. */
+static double cost_by(const struct tt_shape *s, const struct tt_net *net, tt_pipeline_cost_fn *how)
+{
+    const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
+    const struct tt_node_class *home = &net->class[net->class_of[net->node[s->root]]];
+    const int sharing = net->across->size - s->commutes, others = home->ranks - 1;
+    const double n = tt_bytes(s, s->count), slice = n / net->rails, elements = tt_segment_elements(&pipe, s->count);
+    const double of_slice = elements / net->rails, parts = tt_smaller(sharing, tt_larger(1, of_slice));
+    const double pieces = others > 0 && s->commutes && of_slice >= 1 ? tt_smaller(others, of_slice) : 0;
+    const struct tt_away away = tt_away_busy(net, home, n);
+    const struct tt_sends within = tt_within_sends(net, away.within, tt_smaller(net->rails, elements));
+    const struct tt_sends across =
+        tt_across_sends(net, away.nics * (sharing - 1) / sharing, (parts > 1 ? parts : sharing) - 1);
+    const struct tt_sends leave = tt_across_sends(net, away.nics / sharing, 1);
+    const struct tt_sends arrive = tt_comes_in(tt_across_sends(net, away.nics, parts));
+    struct tt_stages stages = {
+        1 + STAGES, ROLES, {{.lag = 0}, {.lag = WITHIN_IN}, {.lag = ACROSS_IN}, {.lag = GO_HOME}, {.lag = TO_ROOT}}};
+    struct tt_stage *stage = stages.of + 1;
+
+    if (others > 0)
+        set_home_sends(stages.of, net, others, slice, pieces, elements);
+    set_home_work(stages.of, net, others, slice, pieces, elements, s->commutes);
+    stage[WITHIN_IN].sends[0] = tt_sends_of(within, AWAY, TT_PORT_NEAR, 0);
+    stage[WITHIN_IN].work[AWAY] = adds(net, AWAY, away.largest, slice);
+    stage[ACROSS_IN].sends[0] = tt_sends_of(across, AWAY, TT_PORT_FAR_OUT, 0);
+    stage[ACROSS_IN].work[AWAY] = adds(net, AWAY, sharing, slice / parts);
+    if (!s->commutes) /* to the root's node, too */
+        stage[ACROSS_IN].sends[2] = tt_sends_of(tt_comes_in(across), AWAY, TT_PORT_FAR_IN, 0);
+    stage[GO_HOME].sends[0] = tt_sends_of(arrive, AT_HOME, TT_PORT_FAR_IN, 1 << AWAY | 1 << ROOT);
+    stage[GO_HOME].sends[1] = tt_sends_of(leave, AWAY, TT_PORT_FAR_OUT, 1 << AT_HOME | 1 << ROOT);
+    return s->count > 0 ? how(net, &pipe, &stages) : 0;
 }
 
 static double cost(const struct tt_shape *s, const struct tt_net *net)
 {
-    const struct tt_pipeline pipe = tt_pipeline_plan(s, s->count, TT_MAX_LANES);
+    return cost_by(s, net, tt_pipeline_time);
+}
 
-    return s->count > 0 ? tt_pipeline_cost(net, &pipe, stages_of(net, &pipe, s)) : 0;
+static double rough(const struct tt_shape *s, const struct tt_net *net)
+{
+    return cost_by(s, net, tt_pipeline_rough);
 }
 
 TT_ALGORITHM(reduce, two_level,
-             .summary = "slices within nodes, pieces of them across, to the root's node, to the root, pipelined: 2 alpha "
-                        "within + 2 alpha across + max(n/R beta across, 2 n beta within)",
-             .needs = TT_TWO_LEVELS,
-             .segmented = true,
-             .build = build,
-             .cost = cost);
+             .summary =
+                 "slices within nodes, pieces of them across, to the root's node, to the root, pipelined: 2 alpha "
+                 "within + 2 alpha across + max(n/R beta across, 2 n beta within)",
+             .needs = TT_TWO_LEVELS, .segmented = true, .build = build, .cost = cost, .rough = rough);

@@ -32,7 +32,7 @@ static bool shape_allows(const struct tt_job *job)
 
 enum tt_bar tt_bar_of(const struct tt_job *job, bool foreign)
 {
-    if (foreign || !shape_allows(job) || (!job->comm->known.there && !is_asked(job)))
+    if (foreign || (!job->comm->known.there && !is_asked(job)) || !shape_allows(job))
         return TT_BAR_UNASKED;
     if (tt_nccl_lacks(job))
         return TT_BAR_TYPE;

@@ -107,7 +107,10 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct ask *
     if (!choice.alg)
         return NULL;
     if (choice.alg->delegate == TT_OWN) {
+        const uint64_t begun = tt_setup_begin(TT_SETUP_SHARED);
+
         plan = finish_plan(&choice, key, job->comm);
+        tt_setup_end(TT_SETUP_SHARED, begun);
         *why = errno == ENOMEM ? "out of host memory" : "the algorithm could not be built: a fault of Tutti's";
         if (!plan)
             return NULL;

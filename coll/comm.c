@@ -18,6 +18,7 @@
 #include "coll/node.h"
 #include "coll/report.h"
 #include "coll/topology.h"
+#include "coll/watch.h"
 
 enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
 
@@ -333,14 +334,18 @@ static void locate(MPI_Comm comm, enum tt_stage stage, struct tt_comm *c)
 static bool advance(MPI_Comm comm, enum tt_stage stage, struct tt_comm *c)
 {
     const enum tt_stage now = c ? c->stage : TT_KNOWN;
+    uint64_t begun;
+    bool ready;
 
     if (now >= stage)
         return true;
+    begun = tt_setup_begin(TT_SETUP_SHARED);
     tt_meet(comm);
-    if (now < TT_READY && !make_ready(comm, c))
-        return false;
-    locate(comm, stage, c);
-    return true;
+    ready = now >= TT_READY || make_ready(comm, c);
+    if (ready)
+        locate(comm, stage, c);
+    tt_setup_end(TT_SETUP_SHARED, begun);
+    return ready;
 }
 
 static int comm_make(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)

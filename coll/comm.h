@@ -44,6 +44,7 @@ struct tt_comm {
     bool freed;         /* by the user: the handle means nothing any more */
     atomic_int holders; /* the user's communicator, and all that is under way on it */
     uint64_t id;        /* the same on all its ranks, and no other communicator's; 0: not agreed on yet */
+    uint64_t mark;      /* the same on all its ranks, known to each by itself (watch.h); 0: there is none */
     uint64_t calls;     /* collectives that were watched (watch.h) */
     uint32_t ordinal;   /* of this process's, among those that it recorded (record.c); 0: none yet */
     unsigned sequence;  /* of calls carried out by plans */

@@ -484,11 +484,10 @@ void tt_job_end(struct tt_job *job)
 /* The first time that memory of a GPU is met, this starts what works there. */
 static struct tt_place *place_of(const struct tt_mem *mem)
 {
-    const uint64_t begun = tt_listening ? tt_setup_begin() : 0;
+    const uint64_t begun = tt_setup_begin(TT_SETUP_DEVICE);
     struct tt_place *place = tt_place_of(mem);
 
-    if (begun)
-        tt_setup_end(begun);
+    tt_setup_end(TT_SETUP_DEVICE, begun);
     return place;
 }
 

@@ -214,6 +214,18 @@ static void post_message(struct tt_req *req, int lane, const struct tt_step *s)
     req->lanes[lane].arriving += f->incoming;
 }
 
+/* A message that has not brought what it should. */
+static void fail_short(struct tt_req *req, const struct tt_flight *f)
+{
+    if (f->lost)
+        fail(req, "rank %d is gone: its process has ended", f->peer);
+    else
+        fail(req,
+             "rank %d sent %zu bytes where %zu were due: it failed, or passed on that another did, or gave a "
+             "different count",
+             f->peer, f->arrived, f->bytes);
+}
+
 /* A message that has come: did it bring what it should? (What a failed rank expects is less.) Then it is reduced, if
  * that is its step. */
 static void take(struct tt_req *req, int lane, struct tt_flight *f)
@@ -226,10 +238,7 @@ static void take(struct tt_req *req, int lane, struct tt_flight *f)
     req->lanes[lane].lent += f->at != NULL;
     req->told |= !req->failed && f->arrived != f->bytes;
     if (f->arrived != f->bytes)
-        fail(req,
-             "rank %d sent %zu bytes where %zu were due: it failed, or passed on that another did, or gave a "
-             "different count",
-             f->peer, f->arrived, f->bytes);
+        fail_short(req, f);
     if (!req->failed && s->verb == TT_RECV_REDUCE && !f->folded)
         post_local(req, lane, s);
 }

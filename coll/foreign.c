@@ -59,10 +59,12 @@ void tt_foreign_made(MPI_Comm comm)
 {
     struct tt_comm *state;
 
-    if (comm == MPI_COMM_NULL || tt_inside || !tt_is_on() || !(tt_config.reproducible || tt_config.check))
+    if (comm == MPI_COMM_NULL || tt_inside || !tt_is_on())
         return;
     tt_inside++;
-    tt_comm_of(comm, TT_READY, &state);
+    tt_watch_made(comm);
+    if (tt_config.reproducible || tt_config.check)
+        tt_comm_of(comm, TT_READY, &state);
     tt_inside--;
 }
 

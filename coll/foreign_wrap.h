@@ -48,11 +48,21 @@
 #define TT_THEN_HINTED(c, info) error = tt_hints_set(c, info)
 #define TT_THEN_NO_COMM
 
+/* Whose ranks it waits for, as far as that is a communicator. */
+#define TT_WITH_COMM(c) c
+#define TT_WITH_COMM_AT(c) *c
+#define TT_WITH_GROUP(g, tag) MPI_COMM_NULL
+#define TT_WITH_ACROSS(...) MPI_COMM_NULL
+#define TT_WITH_WIN(w) MPI_COMM_NULL
+#define TT_WITH_WIN_AT(w) MPI_COMM_NULL
+#define TT_WITH_FILE(f) MPI_COMM_NULL
+#define TT_WITH_FILE_AT(f) MPI_COMM_NULL
+
 #define TT_WRAP_FOREIGN(Name, C, who, made, ...)                                                                       \
     __attribute__((visibility("default"))) int MPI_##Name##C(TT_EACH(TT_PARAM, TT_COMMA, __VA_ARGS__))                 \
     {                                                                                                                  \
         struct tt_spot room, *spot =                                                                                   \
-            tt_watch_spot(&room, #Name, MPI_COMM_NULL, TT_NOBODY, TT_NOBODY, __builtin_return_address(0));             \
+            tt_watch_spot(&room, #Name, TT_WITH_##who, TT_NOBODY, TT_NOBODY, __builtin_return_address(0));             \
         int error;                                                                                                     \
                                                                                                                        \
         TT_MEET_##who;                                                                                                 \

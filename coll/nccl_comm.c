@@ -122,14 +122,14 @@ int tt_nccl_make(struct tt_comm *c)
 {
     struct tt_nccl_life *life = c->nccl;
     struct tt_nccl_group *made;
-    const uint64_t begun = tt_setup_begin();
+    const uint64_t begun = tt_setup_begin(TT_SETUP_DEVICE);
     char why[256] = "";
     int result;
 
     let_go(life);
     tt_nccl_notice_open();
     result = tt_nccl_making_run(life->making, &made, why, sizeof why);
-    tt_setup_end(begun);
+    tt_setup_end(TT_SETUP_DEVICE, begun);
     if (result == 0)
         life->group = made;
     else if (result == TT_NCCL_NOT_MADE && why[0])

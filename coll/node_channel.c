@@ -135,14 +135,12 @@ static struct tt_piece copy_down(struct tt_channel *c, struct tt_flight *f, stru
 
 static struct tt_piece put(struct tt_channel *c, struct tt_flight *f, struct tt_record *r, char *bytes, size_t n)
 {
-    enum tt_stores stores = TT_NSTORES;
-
     if (n > 0 && f->place)
         return copy_down(c, f, r, bytes, n);
-    if (n > 0)
-        stores = tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n);
-    if (!r->is_inline)
-        r->stores = stores;
+    if (bytes == r->data)
+        memcpy(bytes, f->buf, n);
+    else
+        r->stores = n > 0 ? tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n) : TT_NSTORES;
     return (struct tt_piece){.flight = NULL};
 }
 
@@ -482,7 +480,7 @@ static void begin_receive(struct tt_channel *c, struct tt_flight *f)
 void tt_channel_post(struct tt_channel *c, struct tt_flight *f)
 {
     f->moved = f->arrived = 0;
-    f->over = false;
+    f->over = f->lost = false;
     if (f->incoming)
         begin_receive(c, f);
     else if (c->sends.first || !begin_send(c, f))
@@ -512,7 +510,7 @@ void tt_channel_poll(struct tt_channel *c)
 void tt_channel_abandon(struct tt_flight *f)
 {
     f->arrived = 0;
-    f->over = true;
+    f->over = f->lost = true;
 }
 
 static void abandon_pieces(struct tt_ring *r, struct tt_piece *pieces)

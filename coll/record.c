@@ -144,29 +144,35 @@ static struct tt_record_comm *comm_at(uint32_t ordinal)
     return &file.comms[ordinal % TT_RECORD_COMMS];
 }
 
-static void comm_name(const struct tt_event *e, char *to, size_t size)
+static void comm_name(MPI_Comm comm, char *to, size_t size)
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length = 0;
 
-    PMPI_Comm_get_name(e->call->comm, name, &length);
+    PMPI_Comm_get_name(comm, name, &length);
     copy_text(to, size, name);
 }
 
-static void comm_add(const struct tt_event *e)
+static void comm_add(struct tt_comm *c, MPI_Comm comm)
 {
-    struct tt_comm *c = e->comm;
     struct tt_record_comm *entry;
 
     pthread_mutex_lock(&making);
     if (!c->ordinal) {
         entry = comm_at(++ncomms);
-        *entry = (struct tt_record_comm){.id = c->id, .rank = c->rank, .size = c->size, .inter = c->inter};
-        comm_name(e, entry->name, sizeof entry->name);
+        *entry = (struct tt_record_comm){
+            .id = c->mark ? c->mark : c->id, .rank = c->rank, .size = c->size, .inter = c->inter};
+        comm_name(comm, entry->name, sizeof entry->name);
         entry->ordinal = ncomms;
         c->ordinal = ncomms;
     }
     pthread_mutex_unlock(&making);
+}
+
+static void made(struct tt_comm *c, MPI_Comm comm)
+{
+    if (file.head)
+        comm_add(c, comm);
 }
 
 /* Its place, unless another has that by now. */
@@ -242,7 +248,9 @@ static void enter(struct tt_event *e)
     l->serial = 0;
     atomic_signal_fence(memory_order_seq_cst);
     if (e->comm && !e->comm->ordinal)
-        comm_add(e);
+        comm_add(e->comm, e->call->comm);
+    else if (e->comm && e->number == 0 && comm_of(e)) /* it has got a name since it was made */
+        comm_name(e->call->comm, comm_of(e)->name, sizeof comm_of(e)->name);
     l->comm = e->comm ? e->comm->ordinal : 0;
     l->number = e->number;
     l->entered = e->entered;
@@ -306,7 +314,7 @@ static void begin(struct tt_event *e)
         l->recv_memory = memory_of(&job->recv);
         l->gpu = (uint8_t)(job->send.on_device ? job->send.mem.device : job->recv.mem.device);
     }
-    if (e->comm && comm_of(e))
+    if (e->comm && comm_of(e) && !e->comm->mark)
         comm_of(e)->id = e->comm->id;
 }
 
@@ -558,6 +566,7 @@ static void end_record(void)
 const struct tt_listener tt_listen_record = {.open = open_record,
                                              .close = close_record,
                                              .end = end_record,
+                                             .made = made,
                                              .enter = enter,
                                              .begin = begin,
                                              .move = move,

@@ -28,7 +28,7 @@ enum { STRETCH = 256, BOUNDS = 64, PATIENCE_S = 10 };
 
 /* One call. Instants are ticks. */
 struct entry {
-    uint64_t entered, begun, left, blocked, freed;
+    uint64_t entered, begun, left, blocked, freed, setup;
     struct stretch *stretch;
     short coll, size;      /* its class; coll is -1 until it is known */
     bool is_root, by_root; /* by_root: the one it waits for is the root */
@@ -87,6 +87,7 @@ static void sum_up(const struct entry *e, const int64_t *last, const struct tt_m
     struct tt_sums *s = &sums[e->coll][e->size];
     const struct tt_call_times t = {.entered = ns_of(e->entered, now),
                                     .begun = ns_of(e->begun, now),
+                                    .setup = ns_of(e->begun, now) - ns_of(e->begun - e->setup, now),
                                     .left = ns_of(e->left, now),
                                     .blocked = ns_of(e->blocked, now),
                                     .freed = ns_of(e->freed, now),
@@ -276,6 +277,7 @@ static void begin(struct tt_event *e)
         return;
     pthread_mutex_lock(&lock);
     entry->begun = e->begun;
+    entry->setup = e->setup;
     measure(entry, e->job);
     pthread_mutex_unlock(&lock);
 }

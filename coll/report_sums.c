@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a call's time is divided. What it takes a rank is the time in which it did nothing else. Until the last of those
  * it waits for has come, no algorithm could have ended it: that is imbalance, whatever the network did meanwhile. Of
- * the rest, what precedes the first message is set-up, and what is left is exposed communication. */
+ * the rest, what was spent on what is made once (watch.h says so to all) is set-up, and what is left is exposed
+ * communication. */
 #include "coll/report_sums.h"
 
 static const double ns = 1e-9;
@@ -52,17 +53,19 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
 void tt_sums_add(struct tt_sums *s, const struct tt_call_times *t)
 {
     const int64_t met = clamp(t->last, t->blocked, t->freed);
-    const int64_t made = clamp(t->begun, met, t->freed);
+    const int64_t made = clamp(t->setup, 0, clamp(t->begun, met, t->freed) - met);
     const int64_t before =
         clamp(t->blocked, t->begun, t->left) - t->begun; /* of a nonblocking one, under the program */
+    const int64_t start = clamp(t->setup, 0, t->begun - t->entered);
 
     s->calls++;
     s->imbalance += (double)(met - t->blocked) * ns;
-    s->setup += (double)(made - met) * ns;
-    s->exposed += (double)(t->freed - made) * ns;
+    s->setup += (double)made * ns;
+    s->exposed += (double)(t->freed - met - made) * ns;
     if (t->blocked == t->entered)
         return;
-    s->setup += (double)(t->begun - t->entered) * ns;
+    s->setup += (double)start * ns;
+    s->exposed += (double)(t->begun - t->entered - start) * ns;
     s->overlapped += (double)(before + t->left - t->freed) * ns;
 }
 

@@ -33,6 +33,7 @@ struct tt_call_times {
     int64_t entered, begun, left;
     int64_t blocked, freed; /* from when to when the rank did nothing else: of a blocking call, all the time */
     int64_t last;           /* when the last of those it had to wait for had entered */
+    int64_t setup;          /* how long what precedes `begun` was set-up */
 };
 void tt_sums_add(struct tt_sums *s, const struct tt_call_times *t);
 

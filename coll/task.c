@@ -3,6 +3,7 @@
  * happens to this rank, since the others count on its messages. */
 #include "coll/task.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ static void open_task(struct tt_task *t, struct tt_job *job, struct tt_plan *pla
     t->native = MPI_REQUEST_NULL;
     t->error = MPI_SUCCESS;
     t->why[0] = '\0';
-    memset(&t->bound, 0, sizeof t->bound);
+    memset(&t->bound, 0, offsetof(struct tt_bound, kept)); /* the list is as long as nkept says */
+    t->bound.nkept = 0;
 }
 
 static void take_number(struct tt_task *t)

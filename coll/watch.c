@@ -2,7 +2,10 @@
 /* Listeners, and telling them. */
 #include "coll/watch.h"
 
+#include <pthread.h>
+
 #include "coll/caller.h"
+#include "coll/hash.h"
 
 static const struct tt_listener *const all[] = {
 #define TT_LISTENER(id) &tt_listen_##id,
@@ -14,6 +17,7 @@ int tt_listening;
 atomic_uint tt_beats;
 atomic_int tt_setups;
 __thread uint64_t tt_setup_spent;
+__thread int tt_setup_depth;
 static const struct tt_listener *listening[TT_NLISTENERS];
 
 /* In MPI_Init and MPI_Finalize, when no other thread calls. */
@@ -56,6 +60,69 @@ unsigned tt_thread_number(void)
     return number - 1;
 }
 
+/* ---- communicators ---- */
+
+enum { MOST_GROUPS = 256 };
+
+/* How many communicators of a group there have been, this one included. Beyond so many groups nobody counts: 0. */
+static uint64_t count_made(uint64_t group)
+{
+    static struct {
+        uint64_t group, made;
+    } counts[MOST_GROUPS];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    uint64_t made = 0;
+
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < MOST_GROUPS && !made; i++)
+        if (!counts[i].made || counts[i].group == group) {
+            counts[i].group = group;
+            made = ++counts[i].made;
+        }
+    pthread_mutex_unlock(&lock);
+    return made;
+}
+
+/* Of the ranks of a communicator in MPI_COMM_WORLD. 0: some are from elsewhere. */
+static uint64_t hash_group(MPI_Comm comm, int size)
+{
+    MPI_Group ours, world;
+    uint64_t h = TT_HASH_OF_NOTHING;
+
+    PMPI_Comm_group(comm, &ours);
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    for (int i = 0; i < size && h; i++) {
+        int there;
+
+        PMPI_Group_translate_ranks(ours, 1, &i, world, &there);
+        h = there == MPI_UNDEFINED ? 0 : tt_hash(h, &there, sizeof there);
+    }
+    PMPI_Group_free(&ours);
+    PMPI_Group_free(&world);
+    return h;
+}
+
+/* All ranks of a group make its communicators in the same order: so they know which one it is without having agreed on
+ * a number, which they do only in its first call, where they may hang. late: in that order not as it was made, but as it
+ * was used first. */
+static void mark(struct tt_comm *c, MPI_Comm comm, bool late)
+{
+    const uint64_t group = c->inter || c->size == 1 ? 0 : hash_group(comm, c->size) ^ late;
+    const uint64_t made = group ? count_made(group) : 0;
+
+    c->mark = made ? tt_hash(group, &made, sizeof made) | 1 : 0;
+}
+
+void tt_watch_made(MPI_Comm comm)
+{
+    struct tt_comm *c;
+
+    if (!tt_listening || comm == MPI_COMM_NULL || tt_comm_of(comm, TT_KNOWN, &c) != MPI_SUCCESS)
+        return;
+    mark(c, comm, false);
+    TELL(made, c, comm);
+}
+
 /* ---- collectives ---- */
 
 struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enum tt_flavour flavour)
@@ -70,6 +137,8 @@ struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enu
         e->comm = NULL;
     else
         e->number = e->comm->calls++;
+    if (e->comm && e->number == 0 && !e->comm->mark && !e->comm->id) /* of MPI_Comm_idup, or of a session */
+        mark(e->comm, c->comm, true);
     TELL(enter, e);
     return e;
 }

@@ -32,7 +32,7 @@ struct tt_event {
     uint64_t left;            /* and when it was over here. 0: not yet */
     const struct tt_alg *alg; /* from `begin` on. NULL: it was refused */
     const struct tt_job *job; /* in `begin`: how many bytes, and where; its blocks may be gone. NULL: it was refused */
-    uint64_t setup;           /* ticks of it that went into starting CUDA and NCCL; right from `begin` on */
+    uint64_t setup;           /* ticks of it that went into set-up; right from `begin` on */
     unsigned beat;            /* the last that it has heard of */
     bool handed;              /* a nonblocking one that the MPI below has: nobody hears of its end */
     int error;                /* in `leave`: MPI's, or TT_TASK_FAILED; */
@@ -66,6 +66,7 @@ struct tt_listener {
     bool (*open)(void);  /* in MPI_Init, on all ranks: does it want to listen? */
     void (*close)(void); /* in MPI_Finalize, on all ranks, while MPI still works */
     void (*end)(void);   /* after it */
+    void (*made)(struct tt_comm *c, MPI_Comm comm);
     void (*enter)(struct tt_event *e);
     void (*begin)(struct tt_event *e);
     void (*move)(struct tt_event *e);
@@ -88,21 +89,31 @@ extern atomic_uint tt_beats;
 /* A small number for this thread, from 0 up. */
 unsigned tt_thread_number(void);
 
-/* ---- set-up: what a first call does before it can be a call, which may take seconds ---- */
+/* ---- set-up: what is made once, before a call can be one ---- */
+
+enum tt_setup {
+    TT_SETUP_SHARED, /* private communicators, where ranks are, plans: some of it may wait for other ranks */
+    TT_SETUP_DEVICE  /* CUDA and NCCL, which may take seconds, whatever other ranks do */
+};
 
 extern __thread uint64_t tt_setup_spent; /* ticks, by this thread */
-extern atomic_int tt_setups;             /* under way in this process */
+extern __thread int tt_setup_depth;
+extern atomic_int tt_setups; /* of devices, under way in this process */
 
-static inline uint64_t tt_setup_begin(void)
+static inline uint64_t tt_setup_begin(enum tt_setup kind)
 {
-    atomic_fetch_add(&tt_setups, 1);
-    return tt_ticks();
+    if (kind == TT_SETUP_DEVICE)
+        atomic_fetch_add(&tt_setups, 1);
+    return tt_setup_depth++ ? 0 : tt_ticks();
 }
 
-static inline void tt_setup_end(uint64_t begun)
+/* One within another counts once. */
+static inline void tt_setup_end(enum tt_setup kind, uint64_t begun)
 {
-    tt_setup_spent += tt_ticks() - begun;
-    atomic_fetch_sub(&tt_setups, 1);
+    if (--tt_setup_depth == 0)
+        tt_setup_spent += tt_ticks() - begun;
+    if (kind == TT_SETUP_DEVICE)
+        atomic_fetch_sub(&tt_setups, 1);
 }
 
 void tt_watch_open(void);
@@ -155,6 +166,9 @@ static inline void tt_watch_hand_over(struct tt_event *e, int error)
         e->handed = true;
     tt_watch_leave(e, error, NULL);
 }
+
+/* A constructor of communicators has returned this one. */
+void tt_watch_made(MPI_Comm comm);
 
 void tt_spot_enter(struct tt_spot *s);
 void tt_spot_leave(const struct tt_spot *s);

@@ -54,6 +54,7 @@ struct tt_flight {
     bool over;
     bool folded;    /* it did that */
     bool failed;    /* not all bytes could be copied: tt_fault() says why */
+    bool lost;      /* the other has died before it was */
     size_t arrived; /* what a receive that is over has brought */
     const void *at; /* lent, elsewhere than in buf; NULL: it is there */
     bool taken;     /* for who posted it: it has looked at that */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Closed forms compared. A segment is tried at every power of two from SMALLEST to LARGEST: the optimum of such
+/* Closed forms compared. A segment is tried at every power of two from 4 KiB to LARGEST: the optimum of such
  * formulas is flat, so one within a factor of 1.4 of it loses a few percent at most. Ranks compute in the same order
  * with the same numbers, so they come to the same choice; a difference below a millionth is none, lest another
  * compiler's rounding on another node decide. */
 #include "selector/model.h"
 
+#include <math.h>
+
 #include "coll/plan.h"
 
-enum { SMALLEST = 4 << 10, LARGEST = 64 << 20, SEGMENTS = 15, FALLBACK = 128 << 10 };
+enum { LARGEST = 64 << 20, SEGMENTS = 15, LONGER = 2, FALLBACK = 128 << 10 };
 static const double same = 1 - 1e-6, as_good = 1.01;
 
 /* Of a shape, what all ranks share, and what all ranks know of lengths: nothing where they are local. */
@@ -23,37 +25,45 @@ static struct tt_shape shared_part(const struct tt_shape *s)
     return shared;
 }
 
-static double seconds(const struct tt_alg *alg, struct tt_shape s, int64_t segment, const struct tt_net *net)
-{
-    s.segment = segment;
-    return alg->cost(&s, net);
-}
-
 static int64_t elements(const struct tt_shape *s, int64_t bytes)
 {
     return bytes > (int64_t)s->unit ? bytes / (int64_t)s->unit : 1;
 }
 
+/* With the k-th longest of the segments that are tried. */
+static struct tt_estimate with_segment(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net,
+                                       int k, bool roughly)
+{
+    struct tt_shape t = *s;
+
+    t.segment = s->segment ? s->segment : elements(s, (int64_t)LARGEST >> k);
+    return (struct tt_estimate){alg, (roughly ? alg->rough : alg->cost)(&t, net), t.segment};
+}
+
 /* The least time of any segment, and then the longest segment that is as good to a hundredth: the formulas are flat
- * near their optimum, and each segment is more messages. */
+ * near their optimum, and each segment is more messages. Where they are rough, two longer ones are looked at, too:
+ * what they do not see, lanes that get in each other's way, is the more the shorter segments are. */
 static struct tt_estimate estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
 {
-    const int64_t first = s->segment ? s->segment : elements(s, LARGEST);
-    const struct tt_estimate longest = {alg, seconds(alg, *s, first, net), first};
-    struct tt_estimate e[SEGMENTS] = {longest};
-    double least = longest.seconds;
-    int n = 1, i = 0;
+    struct tt_estimate e[SEGMENTS], best;
+    double least = INFINITY;
+    int i = 0;
 
     if (!alg->segmented || s->segment)
-        return longest;
-    for (int64_t bytes = LARGEST / 2; bytes >= SMALLEST; bytes /= 2) {
-        e[n] = (struct tt_estimate){alg, seconds(alg, *s, elements(s, bytes), net), elements(s, bytes)};
-        least = e[n].seconds < least ? e[n].seconds : least;
-        n++;
+        return with_segment(alg, s, net, 0, false);
+    for (int k = 0; k < SEGMENTS; k++) {
+        e[k] = with_segment(alg, s, net, k, alg->rough);
+        least = e[k].seconds < least ? e[k].seconds : least;
     }
     while (e[i].seconds > least * as_good)
         i++;
-    return e[i];
+    best = alg->rough ? with_segment(alg, s, net, i, false) : e[i];
+    for (int k = i - 1; alg->rough && k >= 0 && k >= i - LONGER; k--) {
+        const struct tt_estimate longer = with_segment(alg, s, net, k, false);
+
+        best = longer.seconds < best.seconds * same ? longer : best;
+    }
+    return best;
 }
 
 struct tt_estimate tt_estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)

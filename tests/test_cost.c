@@ -22,33 +22,6 @@ enum { NSIZES = sizeof sizes / sizeof *sizes, NLENGTHS = sizeof lengths / sizeof
 /* Of so many ranks the priced plans of pipelines on several lanes take their time. */
 enum { MOST_IN_LANES = 32 };
 
-/* Where a formula is further off, how far, and in how many of the cases: all are numbers of ranks that are no power of
- * two, or nodes where a link is shared, and ranks get out of step. No other formula may be off, nor these by more, nor
- * more often. */
-static const struct known {
-    const char *name;
-    double factor;
-    int cases;
-} known[] = {
-    /* 8 on 2 nodes: who sends across is served at n, 2 n and 4 n, so none shares the NIC; the form has two at once */
-    {"scatter_binomial", 1.21, 3},
-    /* of two levels: those that reduce, where ports are as busy as who adds up, and lanes get out of step: of the same
-     * figures some pipelines take 1.2 times as long as the busiest of them, some 1.9 */
-    {"bcast_two_level", 1.17, 1},
-    {"reduce_scatter_two_level", 1.24, 4},
-    {"allreduce_two_level", 1.25, 5},
-    {NULL, 1, 0},
-};
-
-static struct known known_of(const char *name)
-{
-    const struct known *k = known;
-
-    while (k->name && strcmp(k->name, name))
-        k++;
-    return *k;
-}
-
 /* A whole call of so many bytes: of the vector, or of all blocks together, but no less than one byte a block. */
 static struct tt_shape call(enum tt_coll coll, const struct tt_topo *t, int64_t bytes)
 {
@@ -107,7 +80,6 @@ static void check_algorithm(const struct tt_alg *alg)
 {
     struct tally all = {.worst = 1};
     char name[64];
-    struct known k;
 
     for (int kind = 0; kind < MACHINE_KINDS; kind++)
         for (int place = 0; place < MACHINE_PLACES; place++)
@@ -115,10 +87,8 @@ static void check_algorithm(const struct tt_alg *alg)
     snprintf(name, sizeof name, "%s_%s", tt_coll_name(alg->coll), alg->name);
     if (getenv("TEST_COST_LIST"))
         printf("%-34s %3d of %3d are off, by %.2f at most: %s\n", name, all.off, all.cases, all.worst, all.words);
-    k = known_of(name);
-    ck_assert_msg(all.off <= k.cases && all.worst <= (k.cases ? k.factor : bound),
-                  "%s: %d of %d cases are off by more than %.2f, not %d; the worst by %.3f, not %.2f: %s", name,
-                  all.off, all.cases, bound, k.cases, all.worst, k.cases ? k.factor : bound, all.words);
+    ck_assert_msg(all.off == 0, "%s: %d of %d cases are off by more than %.2f; the worst by %.3f: %s", name, all.off,
+                  all.cases, bound, all.worst, all.words);
 }
 
 START_TEST(formulas_are_what_plans_cost)

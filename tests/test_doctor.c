@@ -492,10 +492,18 @@ static void put(const char *directory, const char *job, struct record *r)
     record_free(r);
 }
 
+static bool is_remarked(const struct doctor_job *job, const char *words)
+{
+    for (int i = 0; i < job->nremarks; i++)
+        if (strstr(job->remarks[i], words))
+            return true;
+    return false;
+}
+
 /* Files of two jobs, one that is none, and one that says it is of a smaller job. */
 START_TEST(several_jobs)
 {
-    char directory[] = "/tmp/tutti-doctor-XXXXXX", command[64];
+    char directory[] = "/tmp/tutti-doctor-XXXXXX", command[128];
     struct doctor_job *job;
 
     ck_assert_ptr_nonnull(mkdtemp(directory));
@@ -515,6 +523,15 @@ START_TEST(several_jobs)
     ck_assert_ptr_nonnull(job);
     ck_assert_int_ge(job->nremarks, 2);
     ck_assert_ptr_nonnull(strstr(job->remarks[0], "is left out: it is of a job of"));
+    doctor_free(job);
+    /* the newest has nothing that can be read: the one before it has */
+    snprintf(command, sizeof command,
+             "cd %s; echo spoilt > rank-0.00000000000000bb.tutti && touch -d tomorrow *bb.tutti", directory);
+    ck_assert_int_eq(system(command), 0);
+    job = doctor_load(directory, NULL, why, sizeof why);
+    ck_assert_ptr_nonnull(job);
+    ck_assert_int_ge(job->files, 1);
+    ck_assert(is_remarked(job, "rank-0.00000000000000bb.tutti is left out: it has 7 bytes"));
     doctor_free(job);
     snprintf(command, sizeof command, "rm -r %s", directory);
     ck_assert_int_eq(system(command), 0);

@@ -215,6 +215,7 @@ START_TEST(what_a_dead_one_sent_is_there_and_the_rest_is_over)
     ck_assert(is_right(&got, 1, 3000));
     tt_channel_post(&sides[B], &late.f);
     ck_assert(late.f.over && late.f.arrived == 0);
+    ck_assert(due.f.lost && part.f.lost && late.f.lost && !got.f.lost);
     close_sides();
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]->bytes);

@@ -14,11 +14,18 @@
 static struct tt_sums s;
 
 /* Microseconds, for a sum of one call. */
-static void divide(int64_t entered, int64_t begun, int64_t left, int64_t blocked, int64_t freed, int64_t last)
+static void divide_with(int64_t entered, int64_t begun, int64_t left, int64_t blocked, int64_t freed, int64_t last,
+                        int64_t setup)
 {
     s = (struct tt_sums){0};
     tt_sums_add(&s, &(struct tt_call_times){1000 * entered, 1000 * begun, 1000 * left, 1000 * blocked, 1000 * freed,
-                                            1000 * last});
+                                            1000 * last, 1000 * setup});
+}
+
+/* All that precedes the first message is set-up. */
+static void divide(int64_t entered, int64_t begun, int64_t left, int64_t blocked, int64_t freed, int64_t last)
+{
+    divide_with(entered, begun, left, blocked, freed, last, begun - entered);
 }
 
 #define expect(imbalance_, exposed_, overlapped_, setup_)                                                              \
@@ -55,13 +62,25 @@ START_TEST(a_nonblocking_call_is_divided)
 }
 END_TEST
 
+/* What precedes the first message and makes nothing, as an agreement does, is communication. */
+START_TEST(set_up_is_what_was_made)
+{
+    divide_with(100, 110, 150, 100, 150, 0, 4);
+    expect(0, 46, 0, 4);
+    divide_with(100, 110, 150, 100, 150, 108, 4); /* most of it while waiting */
+    expect(8, 40, 0, 2);
+    divide_with(100, 110, 200, 200, 200, 150, 4);
+    expect(0, 6, 90, 4);
+}
+END_TEST
+
 /* Whatever the clocks say, nothing is lost, and nothing negative. */
 START_TEST(parts_add_up)
 {
     for (int i = 0; i < 1000; i++) {
         const int64_t entered = 1000 + rand() % 100, begun = entered + rand() % 100, left = begun + rand() % 100;
 
-        divide(entered, begun, left, entered, left, rand() % 2000);
+        divide_with(entered, begun, left, entered, left, rand() % 2000, rand() % 200);
         ck_assert_double_eq_tol(1e6 * (s.imbalance + s.exposed + s.setup), left - entered, 1e-6);
         ck_assert(s.imbalance >= 0 && s.exposed >= 0 && s.setup >= 0 && s.overlapped == 0);
     }
@@ -201,6 +220,7 @@ int main(void)
 
     tcase_add_test(all, a_blocking_call_is_divided);
     tcase_add_test(all, a_nonblocking_call_is_divided);
+    tcase_add_test(all, set_up_is_what_was_made);
     tcase_add_test(all, parts_add_up);
     tcase_add_test(all, sizes_have_classes);
     tcase_add_test(all, a_report_in_words);

@@ -12,6 +12,9 @@
 /* From a communicator's first call: a number beyond it is spoilt. */
 enum { DOCTOR_FARTHEST = 1 << 22 };
 
+/* The peer of a call that is for nobody in particular (record.def). */
+enum { DOCTOR_NOBODY = -32000 };
+
 /* What is known of a process beyond its file. */
 enum doctor_life {
     DOCTOR_UNKNOWN, /* it ran on another host */

@@ -22,26 +22,53 @@ static const struct tt_record_line *failed_line(const struct doctor_rank *rank)
     return NULL;
 }
 
-static void find_errors(struct doctor_job *job)
+static void tell_error(struct doctor_job *job, int i, const struct tt_record_line *l)
+{
+    const struct doctor_rank *rank = &job->ranks[i];
+    struct doctor_finding *f = doctor_find(job, DOCTOR_FAULT, "error", NULL, record_name(rank->r, l->collective));
+    const char *why = record_fault(rank->r, l->fault);
+
+    if (!f)
+        return;
+    f->blame.has[i] = 1;
+    snprintf(f->text, sizeof f->text, "%s failed in %s: %s", doctor_ranks(&f->blame), doctor_call_on(job, rank, l),
+             *why ? why : "the MPI below has refused it");
+}
+
+/* Of a rank that has called MPI_Abort, it is the last that is known. */
+static void find_aborts(struct doctor_job *job)
 {
     for (int i = 0; i < job->size; i++) {
         const struct doctor_rank *rank = &job->ranks[i];
-        const struct tt_record_line *l = failed_line(rank);
-        struct doctor_finding *f =
-            l ? doctor_find(job, DOCTOR_FAULT, "error", NULL, record_name(rank->r, l->collective)) : NULL;
+        struct doctor_finding *f = rank->spot && strcmp(rank->spot->name, "Abort") == 0
+                                       ? doctor_find(job, DOCTOR_FAULT, "abort", NULL, "MPI_Abort")
+                                       : NULL;
 
         if (!f)
             continue;
         f->blame.has[i] = 1;
-        snprintf(f->text, sizeof f->text, "%s failed in %s: %s", doctor_ranks(&f->blame), doctor_call_on(job, rank, l),
-                 record_fault(rank->r, l->fault));
+        snprintf(f->text, sizeof f->text, "%s has ended the job: it is %s", doctor_ranks(&f->blame),
+                 doctor_where(job, rank, false));
+    }
+}
+
+static void find_errors(struct doctor_job *job)
+{
+    for (int i = 0; i < job->size; i++) {
+        const struct tt_record_line *l = failed_line(&job->ranks[i]);
+
+        if (l)
+            tell_error(job, i, l);
     }
 }
 
 /* ---- who waits for whom ---- */
 
+/* In what: a collective; one that has failed for want of the others, so that they wait no more; another call. */
+enum wait { IN_COLLECTIVE, IN_FAILED, IN_OTHER };
+
 struct waits {
-    bool failed;                        /* they wait no more: the call has failed for want of the others */
+    enum wait in;
     struct doctor_set waiting, awaited; /* in a collective, for somebody; by somebody */
     int64_t longest;
     int oldest;                        /* the rank that has waited longest; -1: nobody waits */
@@ -71,17 +98,77 @@ static const struct tt_record_line *spoilt_line(const struct doctor_rank *rank)
     return NULL;
 }
 
-static void find_waits(struct doctor_job *job, struct waits *w, bool failed)
+/* In MPI_Finalize a rank waits for all that have not come to it. */
+static int await_end(const struct doctor_job *job, struct doctor_set *awaited)
+{
+    int n = 0;
+
+    for (int k = 0; k < job->size; k++)
+        if (job->ranks[k].r && (job->ranks[k].r->head.phase == TT_RUNNING || job->ranks[k].life == DOCTOR_ENDED)) {
+            awaited->has[k] = 1;
+            n++;
+        }
+    return n;
+}
+
+/* In a call for which all come together, for those that are not in such a one. */
+static int await_all(const struct doctor_job *job, const struct doctor_comm *c, const char *name,
+                     struct doctor_set *awaited)
+{
+    int n = 0;
+
+    for (int k = 0; k < job->size; k++) {
+        const struct doctor_rank *rank = &job->ranks[k];
+        bool is_member = !c;
+
+        for (int m = 0; c && m < c->size && !is_member; m++)
+            is_member = c->members[m].world == k;
+        if (!is_member || (rank->spot && strcmp(rank->spot->name, name) == 0))
+            continue;
+        awaited->has[k] = 1;
+        n++;
+    }
+    return n;
+}
+
+/* For how many ranks this one waits in another call than a collective: in one for a message, for its peer. */
+static int await_others(struct doctor_job *job, int i, struct doctor_set *awaited)
+{
+    const struct doctor_rank *rank = &job->ranks[i];
+    const struct tt_record_spot *s = rank->spot;
+    const struct doctor_comm *c = s ? doctor_comm_of(job, rank, s->comm) : NULL;
+
+    if (rank->r && rank->r->head.phase == TT_FINALIZING)
+        return await_end(job, awaited);
+    if (!s || rank->inside)
+        return 0;
+    if (s->peer == DOCTOR_NOBODY)
+        return rank->asks || strncmp(s->name, "Wait", 4) == 0 ? 0 : await_all(job, c, s->name, awaited);
+    if (!c || s->peer < 0 || s->peer >= c->size || c->members[s->peer].world < 0)
+        return 0;
+    awaited->has[c->members[s->peer].world] = 1;
+    return 1;
+}
+
+static int await_members(struct doctor_job *job, int i, const struct tt_record_line *l, struct doctor_set *awaited)
+{
+    const struct doctor_comm *c = l ? doctor_comm_of(job, &job->ranks[i], l->comm) : NULL;
+
+    return c ? count_behind(c, l->number, awaited) : 0;
+}
+
+static void find_waits(struct doctor_job *job, struct waits *w, enum wait in)
 {
     *w = (struct waits){
-        .failed = failed, .waiting = doctor_set_make(job->size), .awaited = doctor_set_make(job->size), .oldest = -1};
+        .in = in, .waiting = doctor_set_make(job->size), .awaited = doctor_set_make(job->size), .oldest = -1};
     for (int i = 0; i < job->size && w->waiting.has && w->awaited.has; i++) {
-        const struct tt_record_line *l = failed ? spoilt_line(&job->ranks[i]) : job->ranks[i].inside;
-        const struct doctor_comm *c = l ? doctor_comm_of(job, &job->ranks[i], l->comm) : NULL;
-        const int64_t since = l ? job->now - (int64_t)l->entered : 0;
+        const struct doctor_rank *rank = &job->ranks[i];
+        const struct tt_record_line *l = in == IN_FAILED ? spoilt_line(rank) : in == IN_OTHER ? NULL : rank->inside;
+        int64_t since;
 
-        if (!c || !count_behind(c, l->number, &w->awaited))
+        if (!(in == IN_OTHER ? await_others(job, i, &w->awaited) : await_members(job, i, l, &w->awaited)))
             continue;
+        since = job->now - (l ? (int64_t)l->entered : doctor_since(rank));
         w->waiting.has[i] = 1;
         if (w->oldest < 0 || since > w->longest) {
             w->longest = since;
@@ -180,7 +267,7 @@ static const char *say_fate(const struct fate *f, const struct doctor_rank *rank
 /* Where calls have failed for want of a rank, it was gone before the job was over. */
 static const struct fate *fate_in(const struct doctor_job *job, const struct waits *w, int i)
 {
-    return w->failed && job->ranks[i].life == DOCTOR_IS_GONE ? &killed : fate_of(job, &job->ranks[i]);
+    return w->in == IN_FAILED && job->ranks[i].life == DOCTOR_IS_GONE ? &killed : fate_of(job, &job->ranks[i]);
 }
 
 /* Ranks of which the same is said, from i on, are told of together. */
@@ -199,22 +286,36 @@ static void gather(struct doctor_job *job, const struct waits *w, const struct d
     }
 }
 
+/* "MPI_Allreduce"; NULL: it is in another call. */
+static const char *call_name(const struct doctor_rank *rank, const struct tt_record_line *l)
+{
+    static char text[64];
+
+    if (l)
+        return record_name(rank->r, l->collective);
+    snprintf(text, sizeof text, "MPI_%s", rank->spot ? rank->spot->name : "Finalize");
+    return text;
+}
+
 static void tell(struct doctor_job *job, const struct waits *w, struct doctor_set *same, int i)
 {
     const struct doctor_rank *oldest = &job->ranks[w->oldest];
     const struct fate *fate = fate_in(job, w, i);
     const int n = doctor_set_count(same);
-    const bool lasts = job->lives && !w->failed;
-    struct doctor_finding *f =
-        doctor_find(job, DOCTOR_FAULT, fate->what, same, record_name(oldest->r, w->line->collective));
+    const bool failed = w->in == IN_FAILED, lasts = job->lives && !failed;
+    struct doctor_finding *f = doctor_find(job, DOCTOR_FAULT, fate->what, same, call_name(oldest, w->line));
+    char call[512];
 
     if (!f)
         return;
+    if (w->line)
+        snprintf(call, sizeof call, "in %s", doctor_call_on(job, oldest, w->line));
+    else
+        snprintf(call, sizeof call, "%s", doctor_where(job, oldest, false));
     snprintf(f->text, sizeof f->text, "%s %s %s %s %s%s%s: %s%s", doctor_ranks(same),
-             w->failed ? (n == 1 ? "has made" : "have made") : (n == 1 ? "keeps" : "keep"), doctor_ranks(&w->waiting),
-             w->failed ? "fail in" : "waiting in", doctor_call_on(job, oldest, w->line), lasts ? ", for " : "",
-             lasts ? doctor_time((double)w->longest) : "", say_fate(fate, &job->ranks[i], n),
-             doctor_where(job, &job->ranks[i], job->lives));
+             failed ? (n == 1 ? "has made" : "have made") : (n == 1 ? "keeps" : "keep"), doctor_ranks(&w->waiting),
+             failed ? "fail" : "waiting", call, lasts ? ", for " : "", lasts ? doctor_time((double)w->longest) : "",
+             say_fate(fate, &job->ranks[i], n), doctor_where(job, &job->ranks[i], job->lives));
 }
 
 /* Where one has ended of itself, those that were killed were so on its account, some before they came to wait. */
@@ -223,8 +324,9 @@ static void find_culprits(const struct doctor_job *job, const struct waits *w, s
     bool ended = false;
 
     for (int i = 0; i < job->size; i++) {
-        culprits->has[i] = w->awaited.has[i] && !w->waiting.has[i] &&
-                           (!w->failed || job->ranks[i].life == DOCTOR_IS_GONE || job->ranks[i].life == DOCTOR_ENDED);
+        culprits->has[i] =
+            w->awaited.has[i] && !w->waiting.has[i] &&
+            (w->in != IN_FAILED || job->ranks[i].life == DOCTOR_IS_GONE || job->ranks[i].life == DOCTOR_ENDED);
         ended |= culprits->has[i] && job->ranks[i].life == DOCTOR_ENDED;
     }
     for (int i = 0; i < job->size && ended; i++)
@@ -242,7 +344,10 @@ static void tell_culprits(struct doctor_job *job, const struct waits *w)
             same = doctor_set_make(job->size);
             if (same.has) {
                 gather(job, w, &culprits, i, &told, &same);
-                tell(job, w, &same, i);
+                if (w->in == IN_FAILED && spoilt_line(&job->ranks[i]))
+                    tell_error(job, i, spoilt_line(&job->ranks[i]));
+                else
+                    tell(job, w, &same, i);
             }
             free(same.has);
         }
@@ -273,6 +378,52 @@ static void find_fewest(struct doctor_job *job, const struct doctor_set *waiting
     }
 }
 
+static int number_of_comms(struct doctor_job *job, const struct doctor_set *waiting)
+{
+    int n = 0;
+
+    for (int i = 0; i < job->ncomms; i++)
+        for (int k = 0; k < job->size; k++)
+            if (waiting->has[k] && doctor_comm_of(job, &job->ranks[k], job->ranks[k].inside->comm) == &job->comms[i]) {
+                n++;
+                break;
+            }
+    return n;
+}
+
+/* One of those that a rank waits for; -1: it is not known who that is. */
+static int next_of(struct doctor_job *job, int i)
+{
+    struct doctor_set awaited = doctor_set_make(job->size);
+    int next = -1;
+
+    if (awaited.has)
+        await_members(job, i, job->ranks[i].inside, &awaited);
+    for (int k = job->size - 1; k >= 0 && awaited.has; k--)
+        next = awaited.has[k] ? k : next;
+    free(awaited.has);
+    return next;
+}
+
+/* From any that waits the way leads into the circle, and then around it. */
+static void tell_way(struct doctor_job *job, const struct waits *w)
+{
+    struct doctor_finding *f =
+        doctor_find(job, DOCTOR_FAULT, "circle", NULL, call_name(&job->ranks[w->oldest], w->line));
+    int at = w->oldest;
+    size_t used = 0;
+
+    for (int k = 0; f && k < job->size && at >= 0; k++)
+        at = next_of(job, at);
+    for (; f && at >= 0 && !f->blame.has[at]; at = next_of(job, at)) {
+        f->blame.has[at] = 1;
+        if (used < sizeof f->text)
+            used += (size_t)snprintf(f->text + used, sizeof f->text - used, "%s %d waits for rank %d in %s",
+                                     used ? "; rank" : "ranks wait for one another in a circle: rank", at,
+                                     next_of(job, at), doctor_call_on(job, &job->ranks[at], job->ranks[at].inside));
+    }
+}
+
 static void tell_circle(struct doctor_job *job, const struct waits *w)
 {
     struct doctor_finding *f = doctor_find(job, DOCTOR_FAULT, "order", NULL, "");
@@ -287,6 +438,10 @@ static void tell_circle(struct doctor_job *job, const struct waits *w)
         one = f->blame.has[i] ? i : one;
         other = others.has[i] ? i : other;
     }
+    if (other < 0) /* nor is it known who else is in it */
+        snprintf(f->text, sizeof f->text, "%s wait%s in %s for ranks that have called nothing on it",
+                 doctor_ranks(&w->waiting), doctor_set_count(&w->waiting) == 1 ? "s" : "",
+                 doctor_call_on(job, &job->ranks[w->oldest], w->line));
     if (one >= 0 && other >= 0) {
         snprintf(f->call, sizeof f->call, "%s", record_name(job->ranks[one].r, job->ranks[one].inside->collective));
         snprintf(
@@ -366,22 +521,34 @@ static void find_deaths(struct doctor_job *job)
 {
     struct waits w;
 
-    find_waits(job, &w, true);
+    find_waits(job, &w, IN_FAILED);
     if (w.oldest >= 0)
         tell_culprits(job, &w);
     end_waits(&w);
 }
 
-static void find_laggards(struct doctor_job *job)
+/* Messages, and calls that make communicators, windows and files: looked at where no collective says more. */
+static void tell_ring(struct doctor_job *job, const struct waits *w)
+{
+    const struct doctor_rank *oldest = &job->ranks[w->oldest];
+    struct doctor_finding *f = doctor_find(job, DOCTOR_FAULT, "circle", &w->waiting, call_name(oldest, NULL));
+
+    if (f)
+        snprintf(f->text, sizeof f->text, "%s wait for one another%s%s: rank %d is %s", doctor_ranks(&w->waiting),
+                 job->lives ? ", for " : "", job->lives ? doctor_time((double)w->longest) : "", w->oldest,
+                 doctor_where(job, oldest, false));
+}
+
+static void find_laggards(struct doctor_job *job, enum wait in)
 {
     const int before = job->nfindings;
     struct waits w;
 
-    find_waits(job, &w, false);
+    find_waits(job, &w, in);
     if (is_serious(job, &w)) {
         tell_culprits(job, &w);
         if (job->nfindings == before)
-            tell_circle(job, &w);
+            (in == IN_OTHER ? tell_ring : number_of_comms(job, &w.waiting) > 2 ? tell_way : tell_circle)(job, &w);
     }
     end_waits(&w);
 }
@@ -390,9 +557,12 @@ void doctor_blame(struct doctor_job *job)
 {
     const int before = job->nfindings;
 
+    find_aborts(job);
     find_errors(job);
     find_deaths(job);
-    find_laggards(job);
+    find_laggards(job, IN_COLLECTIVE);
+    if (job->nfindings == before)
+        find_laggards(job, IN_OTHER);
     if (job->nfindings == before)
         find_stuck(job);
     if (job->nfindings == before && before == 0)

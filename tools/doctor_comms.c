@@ -67,6 +67,26 @@ static void fill_world(struct doctor_job *job)
     }
 }
 
+/* Who has written nothing of a communicator that has all ranks is in it all the same; in which place makes no
+ * difference to who waits for whom. */
+static void fill_whole(struct doctor_job *job, struct doctor_comm *c)
+{
+    int free = 0;
+
+    for (int world = 0; world < job->size; world++) {
+        bool there = false;
+
+        for (int m = 0; m < c->size && !there; m++)
+            there = c->members[m].world == world;
+        while (!there && free < c->size && c->members[free].world >= 0)
+            free++;
+        if (there || free == c->size)
+            continue;
+        c->members[free].world = world;
+        c->members[free].rank = &job->ranks[world];
+    }
+}
+
 /* One without a name is called by its size, and by how many there were before. */
 static void name_them(struct doctor_job *job)
 {
@@ -132,6 +152,9 @@ bool doctor_join(struct doctor_job *job)
                 return false;
     }
     fill_world(job);
+    for (int i = 0; i < job->ncomms; i++)
+        if (job->comms[i].size == job->size && job->comms[i].id != job->id)
+            fill_whole(job, &job->comms[i]);
     name_them(job);
     for (int i = 0; i < job->size; i++)
         if (job->ranks[i].r && !put_lines(job, &job->ranks[i]))

@@ -35,6 +35,7 @@ void doctor_remark(struct doctor_job *job, const char *format, ...)
 struct found {
     char *path, job[20]; /* its job's number, as in its name */
     struct timespec when;
+    bool tried; /* its job's files are of no use */
 };
 
 struct list {
@@ -73,15 +74,17 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-static void find_newest(struct list *l)
+/* Of the jobs that have not been tried; false: there is none. */
+static bool find_newest(struct list *l)
 {
-    struct timespec latest = {0, 0};
+    const struct found *newest = NULL;
 
     for (size_t i = 0; i < l->n; i++)
-        if (i == 0 || is_later(&l->files[i].when, &latest)) {
-            latest = l->files[i].when;
-            memcpy(l->newest, l->files[i].job, sizeof l->newest);
-        }
+        if (!l->files[i].tried && (!newest || is_later(&l->files[i].when, &newest->when)))
+            newest = &l->files[i];
+    if (newest)
+        memcpy(l->newest, newest->job, sizeof l->newest);
+    return newest;
 }
 
 static bool list_files(struct list *l, const char *directory, char *why, size_t size)
@@ -97,7 +100,6 @@ static bool list_files(struct list *l, const char *directory, char *why, size_t 
         if (!add_file(l, directory, e->d_name))
             break;
     closedir(d);
-    find_newest(l);
     if (!l->n)
         snprintf(why, size, "there are no records in %s: run with TUTTI_RECORD=%s, or tutti run --record %s", directory,
                  directory, directory);
@@ -302,6 +304,16 @@ static void read_files(struct doctor_job *job, const struct list *l, const char 
         doctor_remark(job, "%zu files are of other jobs: --job NUMBER, as in their names, looks at those", others);
 }
 
+/* The newest job of which any file can be read. */
+static void read_newest(struct doctor_job *job, struct list *l)
+{
+    while (!job->files && find_newest(l)) {
+        read_files(job, l, l->newest);
+        for (size_t i = 0; i < l->n; i++)
+            l->files[i].tried |= strcmp(l->files[i].job, l->newest) == 0;
+    }
+}
+
 /* What remains to be done when all records are there. */
 static struct doctor_job *finish(struct doctor_job *job)
 {
@@ -335,8 +347,10 @@ struct doctor_job *doctor_load(const char *directory, const char *which, char *w
 
     snprintf(why, size, "out of memory");
     if (job && list_files(&l, directory, why, size)) {
-        which = which ? which : l.newest;
-        read_files(job, &l, which);
+        if (which)
+            read_files(job, &l, which);
+        else
+            read_newest(job, &l);
         if (!job->files && job->nremarks)
             snprintf(why, size, "%s", job->remarks[0]);
     }

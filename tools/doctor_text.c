@@ -64,6 +64,14 @@ static void print_places(FILE *out, struct doctor_job *job)
     free(same.has);
 }
 
+static bool is_used(const struct doctor_comm *c)
+{
+    for (int m = 0; m < c->size; m++)
+        if (doctor_calls(&c->members[m]))
+            return true;
+    return false;
+}
+
 static void print_comm(FILE *out, const struct doctor_job *job, const struct doctor_comm *c)
 {
     struct doctor_set told = doctor_set_make(job->size), same = doctor_set_make(job->size);
@@ -95,7 +103,8 @@ void doctor_print(FILE *out, struct doctor_job *job)
     print_places(out, job);
     fputs("Collectives on each communicator:\n", out);
     for (int i = 0; i < job->ncomms; i++)
-        print_comm(out, job, &job->comms[i]);
+        if (is_used(&job->comms[i]))
+            print_comm(out, job, &job->comms[i]);
     for (int i = 0; i < job->nremarks; i++)
         fprintf(out, "warning: %s\n", job->remarks[i]);
 }

@@ -215,7 +215,7 @@ static const char *peer_words(struct doctor_job *job, const struct doctor_rank *
     const char *way = strstr(call, "ecv") || strstr(call, "robe") ? "from" : "to";
     const int world = c && s->peer >= 0 && s->peer < c->size ? c->members[s->peer].world : -1;
 
-    if (s->peer == -32000)
+    if (s->peer == DOCTOR_NOBODY)
         return "";
     if (s->peer < 0)
         return say(" %s any rank", way);

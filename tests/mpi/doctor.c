@@ -147,6 +147,46 @@ static void tests_in_vain(void)
     }
 }
 
+static void does_not_split(void)
+{
+    MPI_Comm half;
+
+    go_well(CALLS);
+    if (is_culprit())
+        nap(FOREVER);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
+}
+
+/* Each receives from the next. */
+static void receives_in_a_ring(void)
+{
+    int got;
+
+    go_well(CALLS);
+    MPI_Recv(&got, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* In the first call on communicators of rows and columns, of four ranks: 0 waits for 1, that for 3, for 2, for 0. */
+static void crosses(void)
+{
+    MPI_Comm rows, columns;
+
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, 0, &rows);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &columns);
+    MPI_Comm_set_name(rows, "rows");
+    MPI_Comm_set_name(columns, "columns");
+    MPI_Allreduce(a, b, N, MPI_FLOAT, MPI_SUM, rank == 0 || rank == 3 ? rows : columns);
+    MPI_Allreduce(a, b, N, MPI_FLOAT, MPI_SUM, rank == 0 || rank == 3 ? columns : rows);
+}
+
+static void aborts(void)
+{
+    go_well(CALLS);
+    if (is_culprit())
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    allreduce();
+}
+
 static void never_starts(void)
 {
     if (is_culprit())
@@ -316,6 +356,10 @@ static const struct {
     {"waits-outside", waits_outside},
     {"waits-for-message", waits_for_message},
     {"tests-in-vain", tests_in_vain},
+    {"does-not-split", does_not_split},
+    {"receives-in-a-ring", receives_in_a_ring},
+    {"crosses", crosses},
+    {"aborts", aborts},
     {"never-starts", never_starts},
     {"other-count", other_count},
     {"other-type", other_type},

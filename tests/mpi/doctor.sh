@@ -90,6 +90,12 @@ hangs 4 waits-for-message "rank 1 keeps ranks 0,2-3 waiting in $reduce 8 on $w, 
     "rank 1 keeps ranks 0,2-3 waiting in $reduce 8 on $w: $over in MPI_Wait for MPI_Irecv from rank 2 with tag 7 at $place\."
 hangs 3 tests-in-vain "rank 1 keeps ranks 0,2 waiting in MPI_Ibarrier at $place, call 7 on $w, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
     "rank 1 keeps ranks 0,2 waiting in MPI_Ibarrier at $place, call 7 on $w: $over outside MPI, since $reduce 6 on $w\."
+hangs 4 does-not-split "rank 1 keeps ranks 0,2-3 waiting in MPI_Comm_split at $place, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
+    "rank 1 keeps ranks 0,2-3 waiting in MPI_Comm_split at $place: $over outside MPI, since $reduce 6 on $w\."
+hangs 3 receives-in-a-ring "all 3 ranks wait for one another, for $time: rank [0-2] is in MPI_Recv from rank [0-2] with tag 7 at $place\." \
+    "all 3 ranks wait for one another: rank [0-2] is in MPI_Recv from rank [0-2] with tag 7 at $place\."
+first="$reduce 1 on"
+hangs 4 crosses "ranks wait for one another in a circle: rank [0-3] waits for rank [0-3] in $first [a-z]*; rank [0-3] waits for rank [0-3] in $first [a-z]*; rank [0-3] waits for rank [0-3] in $first [a-z]*; rank [0-3] waits for rank [0-3] in $first [a-z]*\."
 hangs 3 never-starts "rank 1 keeps ranks 0,2 waiting in $reduce 1 on $w, for $time: it is outside MPI for $time, and has made no collective call\." \
     "rank 1 keeps ranks 0,2 waiting in $reduce 1 on $w: $over outside MPI, and has made no collective call\."
 hangs 4 other-collective "rank 1 does not match: in call 7 on $w it called MPI_Barrier at $place, where ranks 0,2-3 called MPI_Bcast of 1000 MPI_FLOAT from root 0 at $place: the collective differs\."
@@ -119,6 +125,7 @@ ends_with 4 other-count "$differs 1001 MPI_FLOAT MPI_SUM at $place, where ranks 
 ends_with 4 other-type "$differs 1000 MPI_INT MPI_SUM at $place, where ranks 0,2-3 called MPI_Allreduce of 1000 MPI_FLOAT MPI_SUM at $place: the type differs\."
 ends_with 3 other-op "$differs 1000 MPI_FLOAT MPI_MAX at $place, where ranks 0,2 called MPI_Allreduce of 1000 MPI_FLOAT MPI_SUM at $place: the op differs\."
 ends_with 4 other-root "rank 1 does not match: in call 7 on $w it called MPI_Bcast of 1000 MPI_FLOAT from root 1 at $place, where ranks 0,2-3 called MPI_Bcast of 1000 MPI_FLOAT from root 0 at $place: the root differs\."
+ends_with 3 aborts "rank 1 has ended the job: it is in MPI_Abort at $place\."
 ends_with 4 out-of-memory "rank 1 failed in $reduce 7 on $w: cuMem.*: out of memory (CUDA_ERROR_OUT_OF_MEMORY)\."
 late='of [0-9]* collectives, by up to .*; the others have waited .* for it, .* of the time\. Between two collectives it takes .*'
 ends_with 3 slow "rank 1 is systematically late: in [0-9]* $late"

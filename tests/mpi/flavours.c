@@ -241,13 +241,14 @@ static void finish_message(struct message *m, int i, const MPI_Status *status)
 /* The i-th request of all is complete. */
 static void finish(int i, const MPI_Status *status)
 {
-    struct op *o = &ops[all.of[i]];
+    struct op *o;
 
     if (all.of[i] >= nops) {
         if (all.of[i] < all.n - NULLS)
             finish_message(&messages[all.of[i] - nops], i, status);
         return;
     }
+    o = &ops[all.of[i]];
     say("complete:", o);
     test_check(!o->done, "a collective was complete twice");
     if (o->persistent)

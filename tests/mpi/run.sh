@@ -368,6 +368,7 @@ run_node()
             for rank in 0 1; do
                 says "rank $rank got an error in time"
             done
+            says "rank [01]: MPI_Allreduce: rank 2 is gone: its process has ended"
         done
         oversubscribe=
     fi
