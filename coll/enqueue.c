@@ -284,6 +284,7 @@ static int enqueue(const struct tt_call *c, void *stream)
     struct tt_comm *comm;
     struct queued *q;
     char why[512];
+    int error;
 
     if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, TT_KNOWN, &comm) != MPI_SUCCESS)
         return MPI_ERR_COMM;
@@ -301,8 +302,9 @@ static int enqueue(const struct tt_call *c, void *stream)
         free(q);
         return fail(c, why);
     }
+    error = take_error(); /* before its own, which may come at once */
     put(q);
-    return take_error();
+    return error;
 }
 
 /* One for each row: tutti.h declares them, so that what differs does not compile. */

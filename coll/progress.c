@@ -83,10 +83,13 @@ static void note_move(struct pace *p, int64_t now, int64_t took)
     p->moment = p->least == 0 || took < p->least || took > PATIENCE_NS ? p->least : took;
 }
 
-/* Polls until nothing has moved for a moment. */
-static void poll_on(struct pace *p)
+/* Polls until nothing has moved for a moment; at first, until it has not begun to. */
+static void poll_on(struct pace *p, bool is_first)
 {
     int64_t before = tt_nanoseconds(CLOCK_MONOTONIC), now;
+
+    if (is_first)
+        note_move(p, before, 0);
 
     do {
         tt_progress();
@@ -162,15 +165,17 @@ static void nap(struct pace *p)
 static void *work(void *nothing)
 {
     struct pace p = {.least = tt_node_is_crowded() ? 0 : MOMENT_NS};
+    bool is_first = true;
 
     prctl(PR_SET_TIMERSLACK, SLACK_NS); /* the kernel's 50 us would be ten naps */
     ask_for_short_turns();
     while (!atomic_load(&stops)) {
-        poll_on(&p);
-        if (is_needed())
-            nap(&p);
-        else
+        poll_on(&p, is_first);
+        is_first = !is_needed();
+        if (is_first)
             sleep_until_called();
+        else
+            nap(&p);
     }
     return nothing;
 }

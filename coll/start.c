@@ -235,11 +235,12 @@ static bool poll_work(struct tt_poll *p)
     return done;
 }
 
-/* What has been begun starts moving; what needs nobody is over at once. */
+/* What has been begun starts moving; what needs nobody is over at once. But a first round's messages may be long, and
+ * be copied as they are sent: that is for the thread, where it runs. */
 static void go(struct work *w)
 {
     w->poll = (struct tt_poll){.poll = poll_work, .calls_out = !w->task.plan};
-    if (!poll_work(&w->poll))
+    if (tt_progress_thread_runs() || !poll_work(&w->poll))
         tt_poll_add(&w->poll);
 }
 
