@@ -424,15 +424,28 @@ static bool is_one_rank(const char *ranks)
     return strncmp(ranks, "rank ", 5) == 0;
 }
 
-/* Whose record, or answer, has come, and whose has not; the last may just have. Who need not wait in a call may have
- * come, and be away again. */
+/* Who has come, of those that were asked: not who came after that. Returns how many have not. */
+static int count_missing(const struct tt_check *check)
+{
+    struct hearing *h = check->meeting->hearing;
+    int missing = 0;
+
+    all_are_here(check);
+    for (int r = 0; r < check->comm->size; r++) {
+        h->here[r] = h->here[r] && !h->records[r].late;
+        missing += !h->here[r];
+    }
+    return missing;
+}
+
+/* Who need not wait in a call may have come, and be away again. */
 static void tell_missing(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
     const char *or_away = check->form == TT_CALL_BLOCKING ? "" : ", or not called MPI since";
     char missing[128], here[128], why[340] = "the last of its ranks came too late";
 
-    if (!all_are_here(check)) {
+    if (count_missing(check)) {
         tt_ranks_print(missing, sizeof missing, m->hearing->here, check->comm->size, 0);
         tt_ranks_print(here, sizeof here, m->hearing->here, check->comm->size, 1);
         snprintf(why, sizeof why, "%s %s not come to it%s, %s %s", missing, is_one_rank(missing) ? "has" : "have",
@@ -591,6 +604,7 @@ static void meet(struct tt_check *check)
     check->since = tt_nanoseconds(CLOCK_MONOTONIC);
     check->state = MEETING;
     check->meeting->digest = tt_digest_of(&check->meeting->mine);
+    check->meeting->mine.late = !is_first(check) && find_message(check, 0, ORDER) >= 0;
     await_below(check);
 }
 

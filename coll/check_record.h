@@ -21,6 +21,7 @@ struct tt_record {
     uint64_t pairs; /* what it sends to each rank, less what it expects of each: over all ranks they sum up to 0 */
     char call[48], root[16], op[48], place[16], block[72]; /* in words */
     char fault[200];                                       /* what is wrong with its arguments alone; empty: nothing */
+    bool late;                                             /* it was asked before it came */
 };
 
 /* What some ranks' records come to, if all is well: of constant size, however many they are. It travels as it is. */

@@ -525,7 +525,8 @@ START_TEST(several_jobs)
     ck_assert_ptr_nonnull(strstr(job->remarks[0], "is left out: it is of a job of"));
     doctor_free(job);
     /* the newest has nothing that can be read: the one before it has */
-    snprintf(command, sizeof command, "echo spoilt > %s/rank-0.00000000000000bb.tutti", directory);
+    snprintf(command, sizeof command,
+             "cd %s; echo spoilt > rank-0.00000000000000bb.tutti && touch -d tomorrow *bb.tutti", directory);
     ck_assert_int_eq(system(command), 0);
     job = doctor_load(directory, NULL, why, sizeof why);
     ck_assert_ptr_nonnull(job);
