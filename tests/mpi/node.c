@@ -69,11 +69,29 @@ static void check_sums(int n)
     free(sums);
 }
 
+/* Who waits in a collective for a rank that waits for a message of his: it has to get through. */
+static void check_message_under_way(void)
+{
+    enum { N = 1 << 17 };
+    static double block[N];
+    MPI_Request request = MPI_REQUEST_NULL;
+
+    if (rank == 0)
+        MPI_Isend(block, N, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, &request);
+    if (rank == 1) {
+        usleep(50000);
+        MPI_Recv(block, N, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    check_sums(1);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 static int look(int groups, const char *way)
 {
     int total = 0;
 
     check_groups(groups, way);
+    check_message_under_way();
     for (int n = 1; n < 1 << 19; n = n * 5 + 1)
         check_sums(n);
     PMPI_Reduce(&failures, &total, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
