@@ -94,8 +94,8 @@ hangs 4 does-not-split "rank 1 keeps ranks 0,2-3 waiting in MPI_Comm_split at $p
     "rank 1 keeps ranks 0,2-3 waiting in MPI_Comm_split at $place: $over outside MPI, since $reduce 6 on $w\."
 hangs 3 receives-in-a-ring "all 3 ranks wait for one another, for $time: rank [0-2] is in MPI_Recv from rank [0-2] with tag 7 at $place\." \
     "all 3 ranks wait for one another: rank [0-2] is in MPI_Recv from rank [0-2] with tag 7 at $place\."
-first="$reduce 1 on"
-hangs 4 crosses "ranks wait for one another in a circle: rank [0-3] waits for rank [0-3] in $first [a-z]*; rank [0-3] waits for rank [0-3] in $first [a-z]*; rank [0-3] waits for rank [0-3] in $first [a-z]*; rank [0-3] waits for rank [0-3] in $first [a-z]*\."
+sum="$reduce 1 on"
+hangs 4 crosses "ranks wait for one another in a circle: rank [0-3] waits for rank [0-3] in $sum [a-z]*; rank [0-3] waits for rank [0-3] in $sum [a-z]*; rank [0-3] waits for rank [0-3] in $sum [a-z]*; rank [0-3] waits for rank [0-3] in $sum [a-z]*\."
 hangs 3 never-starts "rank 1 keeps ranks 0,2 waiting in $reduce 1 on $w, for $time: it is outside MPI for $time, and has made no collective call\." \
     "rank 1 keeps ranks 0,2 waiting in $reduce 1 on $w: $over outside MPI, and has made no collective call\."
 hangs 4 other-collective "rank 1 does not match: in call 7 on $w it called MPI_Barrier at $place, where ranks 0,2-3 called MPI_Bcast of 1000 MPI_FLOAT from root 0 at $place: the collective differs\."

@@ -34,6 +34,7 @@ export TUTTI_SIM_GPUS=2 TUTTI_MPI_CUDA=no
 export LD_LIBRARY_PATH="$SIM${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
 failed=0
+parts= # that failed
 first= # preloaded before Tutti
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
@@ -862,10 +863,10 @@ run_harmless()
     done
 }
 
-# a part is what has a function here
+# a part is what has a function here; what it sets is its own
 for name in ${*:-$(sed -n 's/^run_\([a-z0-9_]*\)().*/\1/p' "$0")}; do
-    "run_$name"
+    ("run_$name"; [ $failed -eq 0 ]) || parts="$parts $name"
 done
-[ $failed -eq 0 ] && exit 0
-echo "$failed launches or checks failed"
+[ -z "$parts" ] && exit 0
+echo "failed:$parts"
 exit 1
