@@ -30,6 +30,7 @@ struct tt_call {
     int root;
     MPI_Comm comm;
     const void *caller; /* where it returns to */
+    unsigned persistent; /* it is one, the so-manieth that was made on the communicator; 0: it is none */
 };
 
 /* PMPI_Allreduce and PMPI_Iallreduce, from a call. */

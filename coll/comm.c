@@ -53,7 +53,7 @@ static void comm_free(struct tt_comm *c)
     free(c->routes.channels);
     free(c->routes.near);
     tt_checks_free(c->checks);
-    free(c->turns);
+    free(c->slot);
     free(c);
 }
 
@@ -181,7 +181,8 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     c->wire_comm = MPI_COMM_NULL;
     c->routes = (struct tt_routes){.comm = MPI_COMM_NULL, .wire = {&tt_wire_node, &tt_wire_p2p}};
     c->slots = count_slots();
-    c->turns = malloc(c->slots * sizeof *c->turns);
+    c->in_order = c->slots - c->slots / 4;
+    c->slot = calloc(c->slots, sizeof *c->slot);
     atomic_init(&c->holders, 1);
     PMPI_Comm_rank(comm, &c->rank);
     PMPI_Comm_size(comm, &c->size);
@@ -194,12 +195,10 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     c->usable = !inter && c->size == 1;
     c->id = c->usable ? new_id() : 0;
     c->known.threads = has_threads();
-    if (!c->turns) {
+    if (!c->slot) {
         comm_free(c);
         return NULL;
     }
-    for (unsigned i = 0; i < c->slots; i++)
-        c->turns[i] = i;
     return c;
 }
 

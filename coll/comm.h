@@ -32,6 +32,11 @@ struct tt_nccl_known {
     unsigned rests; /* so many calls more go without a vote */
 };
 
+/* A part of the tags, for one call at a time: their tickets are numbers upwards, and `turn` is whose it is. */
+struct tt_slot {
+    unsigned tickets, turn;
+};
+
 struct tt_comm {
     MPI_Comm wire_comm; /* private: no wildcard of the user's can match our messages. MPI_COMM_NULL if the MPI had no
                            context left for it (all ranks see that alike), or there is but one rank */
@@ -47,9 +52,11 @@ struct tt_comm {
     uint64_t mark;      /* the same on all its ranks, known to each by itself (watch.h); 0: there is none */
     uint64_t calls;     /* collectives that were watched (watch.h) */
     uint32_t ordinal;   /* of this process's, among those that it recorded (record.c); 0: none yet */
-    unsigned sequence;  /* of calls carried out by plans */
-    unsigned slots;     /* how many of these the tags tell apart; call i has slot i modulo slots, */
-    unsigned *turns;    /* and its turn is when its slot's entry is i: when the one before it with that slot is over */
+    unsigned sequence;     /* of calls carried out by plans, but for persistent ones; */
+    unsigned persistent;   /* which are counted as they are made, */
+    unsigned slots;        /* how many calls the tags tell apart: */
+    unsigned in_order;     /* so many the former, the others the latter */
+    struct tt_slot *slot;
     struct tt_routes routes; /* of wire_comm */
     struct tt_topo *topo; /* where its ranks are, assumed until they are located; NULL: no rank has it */
     struct tt_net *net;   /* of topo: what the model reads */

@@ -539,17 +539,20 @@ static int run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request
 {
     struct tt_comm *comm;
     struct work *w;
+    unsigned made;
     int class;
 
     if (c->comm == MPI_COMM_NULL ||
         tt_comm_of(c->comm, tt_config.check ? TT_READY : TT_LOCATED, &comm) != MPI_SUCCESS)
         return tt_init_native(c, info, request);
+    made = ++comm->persistent;
     class = check_init(c, comm);
     if (class != MPI_SUCCESS)
         return class;
     w = work_new(c, comm);
     if (!w)
         return tt_raise(c->comm, "out of host memory");
+    w->call.persistent = made;
     class = tt_would_begin(&w->call, comm, &w->job);
     if (class != MPI_SUCCESS && class != MPI_ERR_NO_MEM) {
         work_free(w);

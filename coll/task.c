@@ -27,12 +27,16 @@ static void open_task(struct tt_task *t, struct tt_job *job, struct tt_plan *pla
     t->bound.nkept = 0;
 }
 
-static void take_number(struct tt_task *t)
+/* All ranks begin their calls in the same order, but for persistent ones, which they need only make in the same order
+ * (MPI-4.1 has a hint for programs that also start them so: mpi_assert_strict_persistent_collective_ordering). */
+static void take_ticket(struct tt_task *t)
 {
     struct tt_comm *comm = t->job->comm;
+    const unsigned made = t->job->call->persistent, in_order = comm->in_order;
+    const unsigned slot = made ? in_order + made % (comm->slots - in_order) : comm->sequence++ % in_order;
 
-    t->sequence = comm->sequence++;
-    t->bound.with.slot = t->sequence % comm->slots;
+    t->bound.with.slot = slot;
+    t->ticket = comm->slot[slot].tickets++;
 }
 
 void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, struct tt_plan *plan, const char *fault)
@@ -42,7 +46,7 @@ void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, 
     open_task(t, job, tt_plan_hold(plan));
     with->routes = &job->comm->routes;
     with->home = home;
-    take_number(t);
+    take_ticket(t);
     if (fault)
         snprintf(t->why, sizeof t->why, "%s", fault);
     else
@@ -150,7 +154,7 @@ void tt_task_leave(struct tt_task *t, bool entered)
 /* Its slot, a part of its messages' tags, may still belong to a task that is far behind. */
 static bool is_its_turn(const struct tt_task *t)
 {
-    return t->job->comm->turns[t->bound.with.slot] == t->sequence;
+    return t->job->comm->slot[t->bound.with.slot].turn == t->ticket;
 }
 
 static bool poll_plan(struct tt_task *t)
@@ -196,7 +200,7 @@ static void end_plan(struct tt_task *t)
             snprintf(t->why, sizeof t->why, "%s", t->req.why);
         tt_req_end(&t->req);
     }
-    t->job->comm->turns[t->bound.with.slot] = t->sequence + t->job->comm->slots;
+    t->job->comm->slot[t->bound.with.slot].turn++;
     tt_plan_free(t->plan);
 }
 

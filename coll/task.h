@@ -19,7 +19,7 @@ struct tt_task {
     struct tt_bound bound;
     struct tt_req req;
     bool posted;        /* req has begun; until then it waits for its turn on the communicator */
-    unsigned sequence;  /* among the plans on the communicator */
+    unsigned ticket;    /* for its slot (comm.h) */
     MPI_Request native; /* of the MPI below */
     int error;          /* what the MPI below said */
     char why[512];      /* why this rank has failed; empty if it has not */

@@ -287,8 +287,42 @@ static void try_persistent_gather(enum memory memory)
     test_success(MPI_Request_free(&request));
 }
 
+/* Made in the same order, started in another one on each rank, which MPI allows; more of them at once than would fit into
+ * few tags. */
+static void try_persistent_in_any_order(void)
+{
+    enum { AT_ONCE = 12 };
+    const struct row *allreduce = row_named("allreduce");
+    MPI_Request all[AT_ONCE];
+    double send[AT_ONCE][40], recv[AT_ONCE][40];
+
+    test_now("%d persistent allreduces, started in another order on each rank", AT_ONCE);
+    for (int i = 0; i < AT_ONCE; i++) {
+        struct tt_call c = row_call(allreduce, i + 3, MPI_DOUBLE, MPI_COMM_WORLD, false);
+
+        c.send.buf = send[i];
+        c.recv.out = recv[i];
+        test_success(allreduce->persistent.ours(&c, &all[i]));
+    }
+    for (int k = 0; k < 4; k++) {
+        for (int i = 0; i < AT_ONCE; i++)
+            for (int j = 0; j < i + 3; j++)
+                send[i][j] = 1000 * k + 10 * i + j;
+        for (int i = 0; i < AT_ONCE; i++)
+            test_success(MPI_Start(&all[(test_rank % 2 ? AT_ONCE - 1 - i : i + test_rank) % AT_ONCE]));
+        test_success(MPI_Waitall(AT_ONCE, all, MPI_STATUSES_IGNORE));
+        for (int i = 0; i < AT_ONCE; i++)
+            for (int j = 0; j < i + 3; j++)
+                test_check(recv[i][j] == test_size * send[i][j], "start %d: number %d of the sum of %d is %g, not %g", k,
+                           j, i + 3, recv[i][j], test_size * send[i][j]);
+    }
+    for (int i = 0; i < AT_ONCE; i++)
+        test_success(MPI_Request_free(&all[i]));
+}
+
 static void try_all_persistent(void)
 {
+    try_persistent_in_any_order();
     for (int m = 0; m < memories(); m++) {
         try_persistent(memory_of(m));
         try_persistent_gather(memory_of(m));
