@@ -76,15 +76,25 @@ double tt_point_ratio(const struct tt_point *point, const struct tt_candidate *c
 
 /* The notch of a median takes for noise that one is a little faster at times and much faster at others; but who is
  * slower, by more than the promise allows, in hardly any visit, and faster in most, is faster. */
+enum { ENOUGH = 5 }; /* visits: fewer may all be luck */
+
 static bool hardly_ever_slower(const double *ratios, int n, double middle)
 {
-    enum { ENOUGH = 5 }; /* visits: fewer may all be luck */
     static const double as_fast = 1.05, faster = 0.95;
     int slower = 0;
 
     for (int i = 0; i < n; i++)
         slower += ratios[i] > as_fast;
     return n >= ENOUGH && 4 * slower <= n && middle < faster;
+}
+
+/* No slower than native in the middle, and over all visits native loses more than anybody may: slow as it is on one of
+ * the machines that this one is by turns, it is no choice for being a little faster on the other. */
+static bool loses_far_less(const struct tt_candidate *c, const struct tt_candidate *native, int n, double middle)
+{
+    static const double worst_regret = 1.2;
+
+    return n >= ENOUGH && middle <= 1 && native->times > worst_regret * c->times;
 }
 
 /* May it be chosen, native being there? Of few visits nothing is known but the noise within them. */
@@ -102,7 +112,8 @@ static bool keeps_promise(const struct tt_point *point, const struct tt_candidat
     if (n < FEW)
         return tt_figure_below(&c->is, &native->is);
     to = tt_figure_of(ratios, n);
-    return to.seconds + to.noise < 1 || hardly_ever_slower(ratios, n, to.seconds);
+    return to.seconds + to.noise < 1 || hardly_ever_slower(ratios, n, to.seconds) ||
+           loses_far_less(c, native, n, to.seconds);
 }
 
 static bool may_be(const struct tt_candidate *c, bool nccl)
