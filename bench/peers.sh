@@ -67,14 +67,24 @@ start()
 ratios()
 {
     awk -v mpi="$name" -v name="$1" '
+        function count() {
+            if (native > 0 && best > 0 && chosen > 0) {
+                n++; b += log(best / native); c += log(chosen / native)
+                if (chosen / native > worst) { worst = chosen / native; where = $1 == "-" ? "" : $1 " " $2 }
+            }
+        }
+        # without a size there is but the one, and no table of sizes
+        !on && $1 == "-" {
+            median = $($4 == "*" ? 6 : 5)
+            if ($2 == "native") native = median
+            else if ($2 == "own") best = best && best < median ? best : median
+            else if ($2 == "chosen") { chosen = median; count() }
+        }
         /medians in us, side by side/ { on = 1; next }
         on && /^ *[0-9-]/ {
             at = $2 ~ /^(B|KiB|MiB|GiB)$/ ? 3 : 2
             native = $at; best = $(at + 1); chosen = $(NF - 1)
-            if (native > 0 && best > 0 && chosen > 0) {
-                n++; b += log(best / native); c += log(chosen / native)
-                if (chosen / native > worst) { worst = chosen / native; where = $1 " " $2 }
-            }
+            count()
         }
         END { if (n) printf "%-22s %6d %10.2f %10.2f %10.2f  %s\n", name, n, exp(b / n), exp(c / n), worst, where
               else print name ": nothing was measured: see peers/" mpi "-" name ".log" }'
