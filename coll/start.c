@@ -545,10 +545,10 @@ static int run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request
     if (c->comm == MPI_COMM_NULL ||
         tt_comm_of(c->comm, tt_config.check ? TT_READY : TT_LOCATED, &comm) != MPI_SUCCESS)
         return tt_init_native(c, info, request);
-    made = ++comm->persistent;
     class = check_init(c, comm);
     if (class != MPI_SUCCESS)
         return class;
+    made = ++comm->persistent; /* here on all ranks, or on none */
     w = work_new(c, comm);
     if (!w)
         return tt_raise(c->comm, "out of host memory");
