@@ -30,7 +30,7 @@ enum {
 enum { AUTO, SPIN, YIELD };
 
 static unsigned spins = SPINS;
-static atomic_int waiting; /* threads */
+static atomic_int waiting; /* threads, for the thread of progress to know; where it does not run nobody asks */
 
 void tt_wait_open(bool crowded)
 {
@@ -68,8 +68,8 @@ static bool sleeps(const struct wait *w)
 }
 
 /* Counted over all waits: a program whose waits are short has messages of its own under way, too. It is asked for what
- * there is not, since it may not move on when it has found something; and of others, since MPICH 4.0 does not when it is
- * asked of this rank alone. Before each sleep: another's call may take many steps of this rank's MPI. */
+ * there is not, since it may not move on when it has found something; and of others, since MPICH 4.0 does not when it
+ * is asked of this rank alone. Before each sleep: another's call may take many steps of this rank's MPI. */
 static void call_mpi(struct wait *w)
 {
     enum { NOBODYS = 32767 - 18 }; /* a tag, below what all MPIs allow */
@@ -96,12 +96,16 @@ static void pause_in(struct wait *w)
 
 void tt_wait(bool (*done)(void *), void *what)
 {
+    const bool counts = tt_progress_thread_runs();
     struct wait w = {.polls = 0};
 
-    atomic_fetch_add(&waiting, 1);
+    if (counts)
+        atomic_fetch_add(&waiting, 1);
     do
         pause_in(&w);
     while (!done(what));
+    if (!counts)
+        return;
     atomic_fetch_sub(&waiting, 1);
     tt_progress_thread_call();
 }

@@ -12,7 +12,8 @@ void tt_wait_open(bool crowded);
  * has it, or if it has taken long; and what the MPI below has under way moves on, too. */
 void tt_wait(bool (*done)(void *), void *what);
 
-/* Is any thread of this process in there? Then what is under way is polled as fast as can be. */
+/* While the thread of TUTTI_PROGRESS runs: is any thread of this process in there? Then what is under way is polled as fast
+ * as can be. */
 bool tt_is_waiting(void);
 
 #endif
