@@ -3,7 +3,6 @@
 #include "coll/node_put.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "coll/ticks.h"
 #include "cuda/stream.h"
@@ -29,7 +28,7 @@ static uint64_t both(const struct tt_put *p, enum tt_stores stores)
     return (uint64_t)know(&p->writing, stores) + know(p->reading, stores);
 }
 
-/* Once in a while, and in the very first turns once each. */
+/* Once in a while, and in the second turn, so that each way has been seen. */
 static bool tries(const struct tt_put *p)
 {
     return p->turn % TRIALS_APART == 1;
@@ -40,24 +39,18 @@ size_t tt_put_most(const struct tt_put *p, size_t n)
     return tries(p) && n > TRIAL ? TRIAL : n;
 }
 
-static void write_bytes(enum tt_stores stores, void *to, const void *from, size_t n)
-{
-    if (stores == TT_STORES_PLAIN) {
-        memcpy(to, from, n);
-        return;
-    }
-    tt_stream(to, from, n);
-    tt_stream_end(true);
-}
-
 enum tt_stores tt_put(struct tt_put *p, void *to, const void *from, size_t n)
 {
-    const enum tt_stores stores = n < TT_PUT_LEAST ? TT_STORES_PLAIN : tries(p) ? TT_NSTORES - 1 - p->best : p->best;
-    const uint64_t start = n < TT_PUT_LEAST ? 0 : tt_ticks();
+    enum tt_stores stores;
+    uint64_t start;
 
-    write_bytes(stores, to, from, n);
-    if (n < TT_PUT_LEAST)
-        return stores;
+    if (n < TT_PUT_LEAST) {
+        tt_copy_bytes(to, from, n, false);
+        return TT_STORES_PLAIN;
+    }
+    stores = tries(p) ? TT_NSTORES - 1 - p->best : p->best;
+    start = tt_ticks();
+    tt_copy_bytes(to, from, n, stores == TT_STORES_PAST);
     tt_pace_see(&p->writing, stores, tt_ticks() - start, n);
     if (p->turn++ % (TRIALS_APART / 8) == 2)
         p->best = both(p, TT_STORES_PAST) < both(p, TT_STORES_PLAIN) ? TT_STORES_PAST : TT_STORES_PLAIN;

@@ -68,14 +68,19 @@ void tt_stream(void *to, const void *from, size_t bytes)
     memcpy(at + lines * LINE, source + lines * LINE, bytes - head - lines * LINE);
 }
 
-void tt_copy_part(void *to, const void *from, size_t bytes, size_t whole)
+void tt_copy_bytes(void *to, const void *from, size_t bytes, bool past)
 {
-    if (!tt_streams(to, &from, 1, whole)) {
+    if (!past) {
         memcpy(to, from, bytes);
         return;
     }
     tt_stream(to, from, bytes);
     tt_stream_end(true);
+}
+
+void tt_copy_part(void *to, const void *from, size_t bytes, size_t whole)
+{
+    tt_copy_bytes(to, from, bytes, tt_streams(to, &from, 1, whole));
 }
 
 void tt_copy_host(void *to, const void *from, size_t bytes)

@@ -21,7 +21,10 @@ bool tt_streams(const void *dst, const void *const *src, int k, size_t bytes);
 void tt_stream(void *to, const void *from, size_t bytes);
 void tt_stream_end(bool streamed);
 
-/* memcpy, past the caches if that pays; it is part of a copy of `whole` bytes. */
+/* memcpy, past the caches or not: others may see it once they see what is stored after it returns. */
+void tt_copy_bytes(void *to, const void *from, size_t bytes, bool past);
+
+/* The same, past the caches if that pays; it is part of a copy of `whole` bytes. */
 void tt_copy_part(void *to, const void *from, size_t bytes, size_t whole);
 void tt_copy_host(void *to, const void *from, size_t bytes); /* a whole one */
 
