@@ -80,7 +80,9 @@ static uint32_t entries_in(const struct image *m, const struct tt_record_section
 
 static void end_texts(char *entries, uint32_t n, const struct tt_record_kind *kind, const struct tt_record_field *f)
 {
-    for (uint32_t i = 0; i < n && strncmp(f->type, "text", 4) == 0; i++)
+    const bool is_text = strncmp(f->type, "text", 4) == 0;
+
+    for (uint32_t i = 0; i < n && is_text; i++)
         entries[(size_t)i * kind->stride + f->at + f->size - 1] = '\0';
 }
 
@@ -99,6 +101,25 @@ static void copy_field(const struct image *m, const struct tt_record_section *s,
     end_texts(to, n, kind, f);
 }
 
+/* Does it lie in the file as it does here? Then thousands of files are read in one copy each. */
+static bool lies_alike(const struct image *m, const struct tt_record_section *s, const struct tt_record_kind *kind)
+{
+    bool alike = s->stride == kind->stride;
+
+    for (const struct tt_record_field *f = tt_record_fields; f->section && alike; f++)
+        alike = strcmp(f->section, kind->name) != 0 || field_find(m, f) == f->at;
+    return alike;
+}
+
+static void copy_whole(const struct image *m, const struct tt_record_section *s, uint32_t n,
+                       const struct tt_record_kind *kind, char *to)
+{
+    memcpy(to, m->at + s->at, (size_t)n * kind->stride);
+    for (const struct tt_record_field *f = tt_record_fields; f->section; f++)
+        if (strcmp(f->section, kind->name) == 0)
+            end_texts(to, n, kind, f);
+}
+
 /* All entries that there are; *n: how many. NULL: out of memory. */
 static void *copy_section(const struct image *m, const struct tt_record_kind *kind, uint32_t *n, struct record *r)
 {
@@ -111,6 +132,10 @@ static void *copy_section(const struct image *m, const struct tt_record_kind *ki
     else if (*n < s->count)
         complain(r, "it is cut short: of the section \"%s\" %u of %u entries are there", kind->name, *n, s->count);
     to = calloc((size_t)*n + 1, kind->stride);
+    if (to && *n && lies_alike(m, s, kind)) {
+        copy_whole(m, s, *n, kind, to);
+        return to;
+    }
     for (const struct tt_record_field *f = tt_record_fields; to && *n && f->section; f++)
         if (strcmp(f->section, kind->name) == 0)
             copy_field(m, s, f, *n, kind, to, r);
@@ -188,6 +213,20 @@ static void keep_lines(struct record *r, uint32_t ring, uint32_t most)
         convert(r, &l->moved);
         convert(r, &l->left);
     }
+}
+
+/* Room of those that are not kept: of thousands of ranks it would be gigabytes. A copy, so that the next file's find the
+ * room where it is. */
+static void give_back_lines(struct record *r)
+{
+    const size_t bytes = r->nlines * sizeof *r->lines;
+    struct tt_record_line *fewer = malloc(bytes + 1);
+
+    if (!fewer)
+        return;
+    memcpy(fewer, r->lines, bytes);
+    free(r->lines);
+    r->lines = fewer;
 }
 
 /* Entries that are not there are left out. */
@@ -275,17 +314,33 @@ struct record *record_parse(const void *image, size_t bytes, uint32_t most, char
         record_free(r);
         return NULL;
     }
-    if (r->nlines)
+    if (r->nlines) {
         keep_lines(r, section_find(&m, tt_record_kinds[TT_RECORD_LINE].name)->count, most);
+        give_back_lines(r);
+    }
     keep_others(r);
     return r;
+}
+
+/* Room for one file at a time: the kernel need not clear it anew for each of thousands. NULL: out of memory. */
+static char *room_for(size_t bytes)
+{
+    static char *room;
+    static size_t has;
+
+    if (bytes > has) {
+        free(room);
+        room = malloc(bytes);
+        has = room ? bytes : 0;
+    }
+    return room;
 }
 
 struct record *record_read(const char *path, uint32_t most, char *why, size_t size)
 {
     FILE *in = fopen(path, "r");
     struct record *r = NULL;
-    char *image = NULL;
+    char *image;
     long bytes;
 
     if (!in || fseek(in, 0, SEEK_END) || (bytes = ftell(in)) < 0 || fseek(in, 0, SEEK_SET)) {
@@ -294,12 +349,11 @@ struct record *record_read(const char *path, uint32_t most, char *why, size_t si
             fclose(in);
         return NULL;
     }
-    image = malloc((size_t)bytes + 1);
+    image = room_for((size_t)bytes + 1);
     if (image)
         r = record_parse(image, fread(image, 1, (size_t)bytes, in), most, why, size);
     else
         snprintf(why, size, "out of memory");
-    free(image);
     fclose(in);
     if (r)
         r->path = strdup(path);
