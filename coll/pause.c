@@ -99,8 +99,10 @@ void tt_wait(bool (*done)(void *), void *what)
     const bool counts = tt_progress_thread_runs();
     struct wait w = {.polls = 0};
 
-    if (counts)
+    if (counts) {
         atomic_fetch_add(&waiting, 1);
+        tt_progress_thread_note_wait();
+    }
     do
         pause_in(&w);
     while (!done(what));
