@@ -40,7 +40,9 @@ static const struct argp_option options[] = {
     {"nonblocking", NONBLOCKING, NULL, 0,
      "the nonblocking calls, and how much of their time work hides (as OSU defines it)", 1},
     {"overlap", OVERLAP, NULL, 0,
-     "the same of native, of what is chosen, and of that with Tutti's progress thread (TUTTI_PROGRESS=thread)", 1},
+     "the same of native, of what is chosen, and of that with Tutti's progress thread (TUTTI_PROGRESS=thread), once "
+     "with the work on the rank's core, and once with the core free, as beside a GPU",
+     1},
     {"persistent", PERSISTENT_FORM, NULL, 0, "the persistent calls of MPI-4", 1},
     {"algorithms", ALGORITHMS, "LIST", 0,
      "only these: native, chosen, nccl, or names such as ring,halving [all that can]", 1},

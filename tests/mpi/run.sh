@@ -768,6 +768,7 @@ run_bench()
     says "overlap"
     good 2 allreduce --overlap -m host -e 4K -f 512
     says " thread *[a-z]"
+    says " free *[a-z]"
     says "as many threads on [0-9]* cores"
     good 2 allreduce --skew 50us@1 -t half -e 16 -m host --algorithms chosen,native,ring
     says "skew of 50 us of rank 1"
