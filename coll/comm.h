@@ -52,7 +52,7 @@ struct tt_comm {
     uint64_t mark;      /* the same on all its ranks, known to each by itself (watch.h); 0: there is none */
     uint64_t calls;     /* collectives that were watched (watch.h) */
     uint32_t ordinal;   /* of this process's, among those that it recorded (record.c); 0: none yet */
-    unsigned sequence;     /* of calls carried out by plans, but for persistent ones; */
+    unsigned sequence;     /* slot of the next call carried out by a plan, but for persistent ones; */
     unsigned persistent;   /* which are counted as they are made, */
     unsigned slots;        /* how many calls the tags tell apart: */
     unsigned in_order;     /* so many the former, the others the latter */
@@ -86,6 +86,15 @@ void tt_comm_forget(struct tt_comm *c);
 /* State that is held outlives the user's MPI_Comm_free, as calls under way must. */
 struct tt_comm *tt_comm_hold(struct tt_comm *c);
 void tt_comm_release(struct tt_comm *c);
+
+/* The slot of a call that begins now. */
+static inline unsigned tt_comm_next_slot(struct tt_comm *c)
+{
+    const unsigned slot = c->sequence;
+
+    c->sequence = slot + 1 < c->in_order ? slot + 1 : 0;
+    return slot;
+}
 
 /* Compares the settings that must be equal on all ranks of comm. Collective. MPI_SUCCESS, or an error code after this
  * rank has said on standard error what differs. */
