@@ -36,6 +36,7 @@ static atomic_uint frees;
 void tt_comm_forget(struct tt_comm *c)
 {
     tt_cache_free(&c->cache);
+    tt_cache_free(&c->in_streams);
     free(c->memos);
     c->memos = NULL;
 }

@@ -26,6 +26,8 @@ struct tt_nccl_known {
     bool there;     /* when they were located, each had a GPU, and a libnccl that can be opened */
     bool alive;     /* each has the NCCL communicator, as the last vote, or making it, has shown */
     bool kept;      /* and none gives it up for others */
+    bool prepared;  /* they have come to tutti_comm_prepare, */
+    bool streams;   /* by which each has it, keeps it, and gives it calls in streams */
     bool ruled_out; /* it is not to be used here, ever */
     unsigned since; /* calls by NCCL since then */
     unsigned noes;  /* votes in a row that changed nothing: no NCCL, nor what is for GPUs alone */
@@ -68,6 +70,7 @@ struct tt_comm {
     struct tt_nccl_known known;
     struct tt_nccl_life *nccl; /* nccl_comm.h; NULL: nobody has asked for it yet */
     struct tt_cache cache;
+    struct tt_cache in_streams; /* of calls in streams: whether NCCL has them; under its lock */
     struct tt_memo *memos; /* the last call of each collective, TT_NCOLLS of them (job.h); made at first use */
 };
 

@@ -264,6 +264,10 @@ run_enqueue()
     export TUTTI_PROGRESS=thread
     passes 3 "" enqueue
     passes 2 "" enqueue functions
+    TUTTI_SIM_GPUS=3
+    passes 3 "" enqueue_nccl
+    if grep 'simulated NCCL:' "$output"; then fail "enqueue_nccl"; fi
+    TUTTI_SIM_GPUS=2
     unset TUTTI_PROGRESS
 }
 run_buckets()
