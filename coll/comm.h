@@ -52,6 +52,7 @@ struct tt_comm {
     atomic_int holders; /* the user's communicator, and all that is under way on it */
     uint64_t id;        /* the same on all its ranks, and no other communicator's; 0: not agreed on yet */
     uint64_t mark;      /* the same on all its ranks, known to each by itself (watch.h); 0: there is none */
+    uint64_t copies;    /* that MPI_Comm_idup has made of it, so that they have ids of their own */
     uint64_t calls;     /* collectives that were watched (watch.h) */
     uint32_t ordinal;   /* of this process's, among those that it recorded (record.c); 0: none yet */
     unsigned sequence;     /* slot of the next call carried out by a plan, but for persistent ones; */
@@ -82,6 +83,12 @@ int tt_comm_of(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state);
 /* comm's state if there is one, else NULL. For what is no collective call: another thread may be making the state, and
  * of two that are made the one would be freed under whoever uses it. */
 struct tt_comm *tt_comm_known(MPI_Comm comm);
+
+/* State for a copy of comm that MPI_Comm_idup is about to make, original being comm's; NULL: there is no memory. Once the
+ * copy is there, and a twin of what the original's ranks meet on, both are given to it, and it becomes the copy's. Returns
+ * an MPI error code. */
+struct tt_comm *tt_comm_copy_new(MPI_Comm comm, struct tt_comm *original);
+int tt_comm_copy_end(const struct tt_comm *original, struct tt_comm *copy, MPI_Comm made, MPI_Comm twin);
 
 /* What was decided counts no more: something that it was decided by has changed. */
 void tt_comm_forget(struct tt_comm *c);
