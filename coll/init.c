@@ -17,6 +17,7 @@
 #include "coll/error.h"
 #include "coll/hook.h"
 #include "coll/meet.h"
+#include "coll/enqueue.h"
 #include "coll/nccl_comm.h"
 #include "coll/node.h"
 #include "coll/pause.h"
@@ -194,6 +195,7 @@ __attribute__((visibility("default"))) int MPI_Finalize(void)
     tt_watch_close();
     error = PMPI_Finalize();
     tt_watch_end();
+    tt_enqueue_close();
     tt_nccl_close();
     tt_places_close();
     tt_node_close();

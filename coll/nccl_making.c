@@ -334,12 +334,14 @@ static bool is_over(void *making)
     struct tt_nccl_making *m = making;
 
     tt_progress();
+    tt_nccl_lock();
     if (m->step >= INIT)
         tt_nccl_notice_hear();
     if (m->step == INIT)
         poll_init(m);
     else
         poll_message(m);
+    tt_nccl_unlock();
     return m->late || m->step == OVER;
 }
 
@@ -402,9 +404,12 @@ int tt_nccl_making_run(struct tt_nccl_making *m, struct tt_nccl_group **made, ch
     int result;
 
     m->begun = tt_nccl_now();
+    tt_nccl_lock();
     begin_cards(m);
     place = m->group->use.place;
+    tt_nccl_unlock();
     tt_wait(is_over, m);
+    tt_nccl_lock();
     result = conclude(m);
     *made = m->group;
     snprintf(why, size, "%s", m->why);
@@ -412,6 +417,7 @@ int tt_nccl_making_run(struct tt_nccl_making *m, struct tt_nccl_group **made, ch
         give_up(m);
     else
         m->group = NULL;
+    tt_nccl_unlock();
     if (m->entered)
         place->dev->leave(place);
     return result;
