@@ -80,6 +80,9 @@ int tt_comm_of(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state);
  * of two that are made the one would be freed under whoever uses it. */
 struct tt_comm *tt_comm_known(MPI_Comm comm);
 
+/* MPI is finalised, or about to be: what was kept with communicators means nothing to the next. */
+void tt_comms_end(void);
+
 /* What was decided counts no more: something that it was decided by has changed. */
 void tt_comm_forget(struct tt_comm *c);
 

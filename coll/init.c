@@ -25,6 +25,7 @@
 #include "coll/topology.h"
 #include "coll/types.h"
 #include "coll/watch.h"
+#include "coll/world.h"
 #include "cuda/dev.h"
 
 static bool on;
@@ -96,6 +97,7 @@ static int on_finalize(MPI_Comm self, int key, void *value, void *extra)
     (void)value;
     (void)extra;
     tt_types_close();
+    tt_world_close();
     return MPI_SUCCESS;
 }
 
@@ -182,8 +184,33 @@ __attribute__((visibility("default"))) int MPI_Init_thread(int *argc, char ***ar
     return error == MPI_SUCCESS ? start(*provided) : error;
 }
 
+/* What communicators use, and must not go before all of them have. */
+static void end(void)
+{
+    tt_nccl_close();
+    tt_places_close();
+    tt_node_close();
+    tt_topology_close();
+}
+
+/* What stays: a session may be opened again, and memory of a GPU be given to a call on one of its communicators. */
+void tt_last_session_ends(void)
+{
+    int finalized;
+
+    if (tt_world() == MPI_COMM_WORLD)
+        return;
+    tt_progress_to_end();
+    tt_types_close();
+    tt_world_close();
+    tt_comms_end();
+    PMPI_Finalized(&finalized);
+    if (finalized)
+        end();
+}
+
 /* Communicators' state goes by their attributes, inside PMPI_Finalize; user callbacks may still communicate there, so
- * the places stay until after. */
+ * the places stay until after; and communicators that come from sessions may outlive it all. */
 __attribute__((visibility("default"))) int MPI_Finalize(void)
 {
     int error;
@@ -193,10 +220,11 @@ __attribute__((visibility("default"))) int MPI_Finalize(void)
         tt_log(TT_WARN, "MPI_Finalize was called before all that was begun was over");
     tt_watch_close();
     error = PMPI_Finalize();
+    tt_world_gone();
     tt_watch_end();
-    tt_nccl_close();
-    tt_places_close();
-    tt_node_close();
-    tt_topology_close();
+    if (!tt_has_sessions()) {
+        tt_comms_end();
+        end();
+    }
     return error;
 }

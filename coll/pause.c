@@ -18,6 +18,7 @@
 #include "coll/config.h"
 #include "coll/node.h"
 #include "coll/progress.h"
+#include "coll/world.h"
 
 enum {
     SPINS = 1000,        /* polls before the first yield */
@@ -79,7 +80,7 @@ static void call_mpi(struct wait *w)
 
     if (++polls % POLLS_PER_CALL && !sleeps(w))
         return;
-    PMPI_Iprobe(MPI_ANY_SOURCE, NOBODYS, MPI_COMM_WORLD, &flag, &status);
+    PMPI_Iprobe(MPI_ANY_SOURCE, NOBODYS, tt_world(), &flag, &status);
     look_at_clock(w);
 }
 

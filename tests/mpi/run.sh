@@ -433,6 +433,15 @@ as_without()
     fail "ends $1 in another way than without Tutti"
 }
 
+in_sessions()
+{
+    for mode in alone both outlive; do
+        launch 2 "" sessions $mode
+        [ $status -eq 0 ] || { head -40 "$output"; fail "sessions $mode: exit status $status"; }
+        says "all as it should be"
+    done
+}
+
 run_ends()
 {
     ends reset
@@ -440,6 +449,7 @@ run_ends()
     ends fork
     as_without exit
     as_without exit3
+    [ ! -x "$PROGRAMS/sessions" ] || in_sessions
     launch 2 "" local "$PROGRAMS/module.so"
     [ $status -eq 0 ] || { head -40 "$output"; fail "a module that uses MPI: exit status $status"; }
     timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 2 "$PROGRAMS/local" "$PROGRAMS/module_linked.so" >"$output" 2>&1 ||
