@@ -15,6 +15,7 @@
 #include "coll/comm.h"
 #include "coll/config.h"
 #include "coll/error.h"
+#include "coll/front.h"
 #include "coll/hook.h"
 #include "coll/meet.h"
 #include "coll/nccl_comm.h"
@@ -33,12 +34,37 @@ static bool init_seen; /* MPI_Init came through here, and says itself what is wr
 static int config_error;
 static char config_why[1024];
 
+/* What MPI_Init does, nobody has done: of all that the user counts on it is to be said. One rank says it, where that
+ * means something. */
+static void point_out_no_init(void)
+{
+    const char *file = tt_in_front("MPI_Init");
+    int rank = 0, initialized;
+
+    PMPI_Initialized(&initialized);
+    if (initialized)
+        PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank > 0)
+        return;
+    if (file)
+        tt_log(TT_WARN,
+               "%s has MPI_Init before Tutti, which does without what it sets up there: ranks of a node pass messages "
+               "through the MPI. libtutti.so should come first in LD_PRELOAD, or when linking",
+               file);
+    tt_config_point_out_idle(file ? "MPI_Init did not come to Tutti" : "it is read in MPI_Init, which was not called");
+    tt_point_out_front();
+}
+
 static void load(void)
 {
     config_error = tt_config_load(config_why, sizeof config_why);
     on = !config_error;
-    if (config_error && !init_seen)
+    if (init_seen)
+        return;
+    if (config_error)
         tt_log(TT_ERROR, "%s; Tutti stays off in this process", config_why);
+    else if (tt_config.enabled)
+        point_out_no_init();
 }
 
 bool tt_is_on(void)
@@ -157,6 +183,8 @@ static int start(int provided)
     tt_node_open();
     start_thread(provided);
     tt_hook_install();
+    if (rank == 0)
+        tt_point_out_front();
     tt_meet_open();
     error = tt_comm_of(MPI_COMM_WORLD, TT_READY, &world);
     if (error == MPI_SUCCESS)
