@@ -90,6 +90,9 @@ struct tt_comm *tt_comm_known(MPI_Comm comm);
 struct tt_comm *tt_comm_copy_new(MPI_Comm comm, struct tt_comm *original);
 int tt_comm_copy_end(const struct tt_comm *original, struct tt_comm *copy, MPI_Comm made, MPI_Comm twin);
 
+/* MPI is finalised, or about to be: what was kept with communicators means nothing to the next. */
+void tt_comms_end(void);
+
 /* What was decided counts no more: something that it was decided by has changed. */
 void tt_comm_forget(struct tt_comm *c);
 

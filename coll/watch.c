@@ -6,6 +6,7 @@
 
 #include "coll/caller.h"
 #include "coll/hash.h"
+#include "coll/world.h"
 
 static const struct tt_listener *const all[] = {
 #define TT_LISTENER(id) &tt_listen_##id,
@@ -90,7 +91,7 @@ static uint64_t hash_group(MPI_Comm comm, int size)
     uint64_t h = TT_HASH_OF_NOTHING;
 
     PMPI_Comm_group(comm, &ours);
-    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Comm_group(tt_world(), &world);
     for (int i = 0; i < size && h; i++) {
         int there;
 
