@@ -103,6 +103,7 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct ask *
     const struct tt_choice choice =
         tt_select(job->call->coll, &job->shape, &orders, why_foreign(job), job->ours);
     struct tt_plan *plan = NULL;
+    struct tt_entry *entry;
 
     *why = "the MPI below does not know the type, and there is no private communicator for Tutti";
     if (!choice.alg)
@@ -117,7 +118,10 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct ask *
             return NULL;
     }
     *why = "out of host memory";
-    return tt_cache_put(&job->comm->cache, key, &choice, plan);
+    entry = tt_cache_put(&job->comm->cache, key, &choice, plan);
+    if (entry && plan)
+        entry->brief = !key->staged && tt_brief_suits(plan, &job->comm->routes);
+    return entry;
 }
 
 /* Tells ops and types apart that have no cell: what is said of one does not hold for another. */
@@ -167,6 +171,8 @@ static void remember(struct tt_memo *memo, struct tt_entry *entry, unsigned stag
     memo->entry = entry;
     memo->hash = entry->hash;
     memo->staged = staged;
+    memo->brief = entry->brief && memo->bar != TT_BAR_NONE && !memo->job.room && !memo->job.uneven &&
+                  !tt_job_touches_device(&memo->job) && tt_bind_as_is(&memo->job, memo->first);
     if (entry->told)
         return;
     entry->told = true;
@@ -410,21 +416,31 @@ static enum tt_begun begin_sound(struct tt_memo *memo, enum tt_flavour flavour, 
 
 /* ---- the same question again ---- */
 
+/* Buffers that mean nothing here may be anything. */
+static bool same_buffers(const struct tt_memo *memo, const struct tt_call *c)
+{
+    const struct tt_job *job = &memo->job;
+    const struct tt_call *m = &memo->call;
+
+    return (m->send.buf == MPI_IN_PLACE) == (c->send.buf == MPI_IN_PLACE) &&
+           (m->recv.out == MPI_IN_PLACE) == (c->recv.out == MPI_IN_PLACE) && (c->send.buf || !job->send.significant) &&
+           (c->recv.out || !job->recv.significant) &&
+           (c->send.buf != c->recv.out || (job->row->traits & (TT_ONE_BUFFER | TT_NO_BUFFER)));
+}
+
 static bool same_question(const struct tt_memo *memo, const struct tt_call *c)
 {
     const struct tt_call *m = &memo->call;
 
     return memo->valid && memo->generation == tt_config_generation && m->send.count == c->send.count &&
            m->recv.count == c->recv.count && m->send.type == c->send.type && m->recv.type == c->recv.type &&
-           m->op == c->op && m->root == c->root && (m->send.buf == MPI_IN_PLACE) == (c->send.buf == MPI_IN_PLACE) &&
-           (m->recv.out == MPI_IN_PLACE) == (c->recv.out == MPI_IN_PLACE) && c->send.buf && c->recv.out &&
-           (c->send.buf != c->recv.out || (memo->job.row->traits & TT_ONE_BUFFER));
+           m->op == c->op && m->root == c->root && same_buffers(memo, c);
 }
 
 /* What may be kept is what depends on nothing but the arguments that same_question compares. */
 static bool may_keep(const struct tt_job *job)
 {
-    return !job->room && !job->aliased && !(job->row->traits & (TT_NO_BUFFER | TT_NEIGHBOURS)) &&
+    return !job->room && !job->aliased && !(job->row->traits & TT_NEIGHBOURS) &&
            (job->cell || !(job->row->traits & TT_REDUCES)) && (!job->send.significant || job->send.lasting) &&
            (!job->recv.significant || job->recv.lasting);
 }
@@ -462,6 +478,14 @@ static struct tt_memo *memo_of(const struct tt_call *c, struct tt_comm *comm)
     return comm->memos ? &comm->memos[c->coll] : NULL;
 }
 
+/* The buffers of this call, in what is known of the last one. */
+static void take_buffers(struct tt_memo *memo, const struct tt_call *c)
+{
+    memo->job.call = c;
+    memo->job.send.buf = (char *)c->send.buf;
+    memo->job.recv.buf = c->recv.out;
+}
+
 static enum tt_begun begin(struct tt_memo *memo, const struct tt_call *c, struct tt_comm *comm, enum tt_flavour flavour,
                            struct tt_job *keep, struct tt_task *task, int *error)
 {
@@ -478,9 +502,7 @@ static enum tt_begun begin(struct tt_memo *memo, const struct tt_call *c, struct
         task->alg = memo->entry->choice.alg;
         return TT_PASS;
     }
-    memo->job.call = c;
-    memo->job.send.buf = (char *)c->send.buf;
-    memo->job.recv.buf = c->recv.out;
+    take_buffers(memo, c);
     return begin_sound(memo, flavour, keep, task, error);
 }
 
@@ -504,6 +526,32 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
      * of success and have what is not theirs */
     comm->lost |= begun == TT_REFUSED && *error == TT_TASK_FAILED && comm->size > 1;
     return begun;
+}
+
+const struct tt_entry *tt_begin_again(const struct tt_call *c, struct tt_comm *comm, struct tt_job **job,
+                                      struct tt_brief *brief)
+{
+    struct tt_memo *memo = comm->memos ? &comm->memos[c->coll] : NULL;
+    struct tt_entry *entry;
+
+    if (!memo || !memo->brief || comm->lost || !same_question(memo, c))
+        return NULL;
+    entry = remembered(memo, &(struct ask){0, false, memo->bar});
+    if (!entry)
+        return NULL;
+    take_buffers(memo, c);
+    *job = &memo->job;
+    if (tt_driver_present() && (tt_job_look(*job) || tt_job_touches_device(*job)))
+        return NULL;
+    brief->plan = entry->plan;
+    brief->with = (struct tt_binding){
+        .routes = &comm->routes,
+        .base = {[SEND] = tt_away(c->send.buf, memo->first[SEND]), [RECV] = tt_away(c->recv.out, memo->first[RECV]),
+                 [TMP] = brief->room},
+        .home = tt_host_place(),
+        .host = tt_host_place(),
+        .cell = memo->job.cell};
+    return entry;
 }
 
 int tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job *job)

@@ -13,6 +13,7 @@
 #include "coll/check.h"
 #include "coll/config.h"
 #include "coll/exec.h"
+#include "coll/hash.h"
 #include "coll/meet.h"
 #include "coll/nccl_comm.h"
 #include "coll/node.h"
@@ -118,23 +119,36 @@ static MPI_Comm try_private_comm(MPI_Comm comm)
     return made;
 }
 
-/* Are there ranks in comm that were not in this process's MPI_COMM_WORLD when the settings were compared (spawned, or
- * joined)? If one rank finds so, all do: each is foreign to some other. */
-static bool crosses_worlds(MPI_Comm comm, int size)
+/* Has a group members that were not in this process's MPI_COMM_WORLD when the settings were compared (spawned, or
+ * joined)? Frees it. */
+static bool has_foreigners(MPI_Group group)
 {
-    MPI_Group ours, world;
-    int here, there;
-    bool crosses = false;
+    MPI_Group world;
+    int here, there, size;
+    bool found = false;
 
-    PMPI_Comm_group(comm, &ours);
     PMPI_Comm_group(MPI_COMM_WORLD, &world);
-    for (here = 0; here < size && !crosses; here++) {
-        PMPI_Group_translate_ranks(ours, 1, &here, world, &there);
-        crosses = there == MPI_UNDEFINED;
+    PMPI_Group_size(group, &size);
+    for (here = 0; here < size && !found; here++) {
+        PMPI_Group_translate_ranks(group, 1, &here, world, &there);
+        found = there == MPI_UNDEFINED;
     }
-    PMPI_Group_free(&ours);
+    PMPI_Group_free(&group);
     PMPI_Group_free(&world);
-    return crosses;
+    return found;
+}
+
+/* If one rank finds so, all do: each is foreign to some other. */
+static bool crosses_worlds(MPI_Comm comm)
+{
+    MPI_Group ours, theirs = MPI_GROUP_EMPTY;
+    int inter = 0;
+
+    PMPI_Comm_test_inter(comm, &inter);
+    PMPI_Comm_group(comm, &ours);
+    if (inter)
+        PMPI_Comm_remote_group(comm, &theirs);
+    return has_foreigners(ours) || (inter && has_foreigners(theirs));
 }
 
 /* ---- making ---- */
@@ -171,6 +185,20 @@ static uint64_t new_id(void)
     return id >> 2 | 1;
 }
 
+/* Calls can be compared as soon as there is a private communicator to meet on. */
+static void begin_checks(struct tt_comm *c)
+{
+    if (c->checks && c->usable)
+        tt_checks_begin(c->checks, &(struct tt_party){.comm = c->wire_comm, .rank = c->rank, .size = c->size}, false);
+}
+
+/* Is there nothing for its ranks to do together? Those of an intercommunicator need one to meet on if their calls are
+ * compared; but spawned ones may be in no call of Tutti's while those that have spawned them make theirs ready. */
+static bool is_ready_at_once(MPI_Comm comm, const struct tt_comm *c)
+{
+    return c->inter ? !tt_config.check || crosses_worlds(comm) : c->size == 1;
+}
+
 /* What a rank can do by itself. NULL: out of memory. */
 static struct tt_comm *comm_new(MPI_Comm comm)
 {
@@ -192,14 +220,16 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     c->peers = c->size;
     if (inter)
         PMPI_Comm_remote_size(comm, &c->peers);
-    c->stage = inter || c->size == 1 ? TT_LOCATED : TT_KNOWN;
+    c->stage = is_ready_at_once(comm, c) ? TT_LOCATED : TT_KNOWN;
     c->usable = !inter && c->size == 1;
     c->id = c->usable ? new_id() : 0;
     c->known.threads = has_threads();
-    if (!c->slot) {
+    c->checks = tt_config.check ? tt_checks_new(c->slots) : NULL;
+    if (!c->slot || (tt_config.check && !c->checks)) {
         comm_free(c);
         return NULL;
     }
+    begin_checks(c);
     return c;
 }
 
@@ -302,20 +332,62 @@ static void find_channels(struct tt_comm *c)
     routes->all_near = false;
 }
 
+/* Both groups of an intercommunicator in one; MPI_COMM_NULL, on all ranks, if the MPI has no context left for it. */
+static MPI_Comm try_merge(MPI_Comm comm)
+{
+    MPI_Comm both;
+    MPI_Errhandler theirs;
+
+    PMPI_Comm_get_errhandler(comm, &theirs);
+    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    if (PMPI_Intercomm_merge(comm, 0, &both) != MPI_SUCCESS)
+        both = MPI_COMM_NULL;
+    else
+        PMPI_Comm_set_errhandler(both, MPI_ERRORS_RETURN);
+    PMPI_Comm_set_errhandler(comm, theirs);
+    PMPI_Errhandler_free(&theirs);
+    return both;
+}
+
+/* False, on all ranks, if one of them has no memory for its state. */
+static bool make_party_across(MPI_Comm comm, struct tt_comm *c)
+{
+    struct tt_party all = {.comm = try_merge(comm)};
+
+    if (all.comm == MPI_COMM_NULL)
+        return c;
+    if (!tt_all_have(all.comm, c)) {
+        PMPI_Comm_free(&all.comm);
+        return false;
+    }
+    PMPI_Comm_rank(all.comm, &all.rank);
+    PMPI_Comm_size(all.comm, &all.size);
+    all.here = all.rank - c->rank;
+    all.there = all.here ? 0 : c->size;
+    tt_checks_begin(c->checks, &all, true);
+    return true;
+}
+
 /* What all ranks do together, even one that has no memory for the state: c is NULL there. Then nobody makes it ready,
  * lest that rank's next call begin by making what the others have: false, on all ranks. */
 static bool make_ready(MPI_Comm comm, struct tt_comm *c)
 {
+    int inter = 0;
+
+    PMPI_Comm_test_inter(comm, &inter);
+    if (inter)
+        return make_party_across(comm, c);
     if (!agree_on_id(comm, c))
         return false;
     tt_comm_forget(c);
     c->stage = TT_READY;
     c->routes.comm = c->wire_comm = try_private_comm(comm);
     c->usable = c->wire_comm != MPI_COMM_NULL;
-    if (c->usable && crosses_worlds(comm, c->size))
+    if (c->usable && crosses_worlds(comm))
         c->usable = tt_comm_agree(c->wire_comm) == MPI_SUCCESS;
     else if (c->usable && tt_node_is_used())
         find_channels(c);
+    begin_checks(c);
     return true;
 }
 
@@ -323,7 +395,7 @@ static bool make_ready(MPI_Comm comm, struct tt_comm *c)
  * until they are located. */
 static void locate(MPI_Comm comm, enum tt_stage stage, struct tt_comm *c)
 {
-    const bool look = stage >= TT_LOCATED && c->usable && !crosses_worlds(comm, c->size);
+    const bool look = stage >= TT_LOCATED && c->usable && !crosses_worlds(comm);
 
     if (c->usable && (look || !c->net))
         adopt(c, look ? tt_topology_of(c->wire_comm) : tt_topo_assumed(c->size), look);
@@ -355,7 +427,7 @@ static int comm_make(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
 
     PMPI_Comm_test_inter(comm, &inter);
     PMPI_Comm_size(comm, &size);
-    if (!inter && size > 1 && stage >= TT_READY && !advance(comm, stage, c)) {
+    if ((inter ? tt_config.check : size > 1) && stage >= TT_READY && !advance(comm, stage, c)) {
         if (c)
             comm_free(c);
         return error;
@@ -389,6 +461,31 @@ struct tt_comm *tt_comm_known(MPI_Comm comm)
     int found = 0;
 
     return comm_look(comm, &state, &found) == MPI_SUCCESS && found ? state : NULL;
+}
+
+/* Copies are made in the same order on all ranks. */
+struct tt_comm *tt_comm_copy_new(MPI_Comm comm, struct tt_comm *original)
+{
+    struct tt_comm *copy = comm_new(comm);
+
+    original->copies++;
+    if (copy && original->id)
+        copy->id = tt_hash(original->id, &original->copies, sizeof original->copies) >> 2 | 1;
+    return copy;
+}
+
+int tt_comm_copy_end(const struct tt_comm *original, struct tt_comm *copy, MPI_Comm made, MPI_Comm twin)
+{
+    struct tt_party all = *tt_checks_party(original->checks);
+
+    PMPI_Comm_set_errhandler(twin, MPI_ERRORS_RETURN);
+    all.comm = twin;
+    tt_checks_begin(copy->checks, &all, copy->inter);
+    copy->stage = copy->inter ? TT_LOCATED : TT_READY;
+    copy->usable = !copy->inter;
+    if (copy->usable)
+        copy->wire_comm = copy->routes.comm = twin;
+    return PMPI_Comm_set_attr(made, keyval, copy);
 }
 
 static int comm_find(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)

@@ -62,6 +62,11 @@ int tt_raise_together(MPI_Comm comm, const char *what)
     return raise_code(comm, what, rank == 0);
 }
 
+int tt_raise_unsaid(MPI_Comm comm, const char *what)
+{
+    return raise_code(comm, what, false);
+}
+
 int tt_call_fail(const struct tt_call *c, const struct tt_comm *comm, const char *why)
 {
     char text[MPI_MAX_ERROR_STRING];

@@ -33,7 +33,7 @@ static void take_ticket(struct tt_task *t)
 {
     struct tt_comm *comm = t->job->comm;
     const unsigned made = t->job->call->persistent, in_order = comm->in_order;
-    const unsigned slot = made ? in_order + made % (comm->slots - in_order) : comm->sequence++ % in_order;
+    const unsigned slot = made ? in_order + made % (comm->slots - in_order) : tt_comm_next_slot(comm);
 
     t->bound.with.slot = slot;
     t->ticket = comm->slot[slot].tickets++;
@@ -51,6 +51,14 @@ void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, 
         snprintf(t->why, sizeof t->why, "%s", fault);
     else
         tt_bind_plan(&t->bound, job, plan, t->why, sizeof t->why);
+}
+
+void tt_task_go_on(struct tt_task *t, struct tt_job *job, const struct tt_brief *brief)
+{
+    open_task(t, job, tt_plan_hold((struct tt_plan *)brief->plan));
+    t->bound.with = brief->with;
+    t->posted = true;
+    tt_req_resume(&t->req, t->plan, &t->bound.with, brief->from, &brief->done);
 }
 
 int tt_task_native(struct tt_task *t, struct tt_job *job, bool at_once)

@@ -143,19 +143,19 @@ struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enu
     return e;
 }
 
-void tt_event_begin(struct tt_event *e, const struct tt_task *task)
+void tt_event_begin(struct tt_event *e, const struct tt_alg *alg, const struct tt_job *job)
 {
     e->begun = tt_ticks();
     e->setup = tt_setup_spent - e->setup;
-    e->alg = task->alg;
-    e->job = task->job;
+    e->alg = alg;
+    e->job = job;
     TELL(begin, e);
     e->job = NULL;
 }
 
-void tt_event_move(struct tt_event *e)
+void tt_event_move(struct tt_event *e, uint64_t moved)
 {
-    e->moved = tt_ticks();
+    e->moved = moved;
     TELL(move, e);
 }
 

@@ -404,6 +404,26 @@ run_record_cost()
     rm -rf "$TUTTI_RECORD"
     unset TUTTI_RECORD TUTTI_ALLREDUCE
 }
+# small calls within a node, in one breath: right whatever is in the way, and made of few instructions
+run_brief()
+{
+    for ranks in 2 3 5; do
+        passes $ranks "" brief
+    done
+    export TUTTI_NODE=off
+    passes 2 "" brief
+    unset TUTTI_NODE
+    TUTTI_SIM_GPUS=0
+    TUTTI_RECORD=$(mktemp -d)
+    export TUTTI_RECORD TUTTI_WAIT=spin TUTTI_REPORT=1
+    passes 2 "" brief
+    rm -rf "$TUTTI_RECORD"
+    unset TUTTI_RECORD TUTTI_WAIT TUTTI_REPORT
+    launch 2 "" record_cost
+    figures | awk 'NF == 4 { printf "a small reduce takes %d instructions\n", $1; exit !($1 <= 900 && $2 == 0 && $3 == 0) }' ||
+        fail "a small call costs more than it may"
+    TUTTI_SIM_GPUS=2
+}
 run_doctor() { . "$(dirname "$0")/doctor.sh"; }
 run_nocuda()
 {
