@@ -227,6 +227,9 @@ run_nccl_life()
     TUTTI_SIM_GPUS=4
     for part in share loop progress old other none lost gone; do
         life 4 $part
+        case $part in
+        old | none) says "rank . has none: libnccl.so.2" ;;
+        esac
     done
     export TUTTI_NCCL_TIMEOUT=4
     for part in init absent late async late-notice; do
