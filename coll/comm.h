@@ -51,6 +51,7 @@ struct tt_comm {
     bool freed;         /* by the user: the handle means nothing any more */
     atomic_int holders; /* the user's communicator, and all that is under way on it */
     uint64_t id;        /* the same on all its ranks, and no other communicator's; 0: not agreed on yet */
+    bool second;        /* of an intercommunicator: in what is recorded, the other group's ranks come first */
     uint64_t mark;      /* the same on all its ranks, known to each by itself (watch.h); 0: there is none */
     uint64_t copies;    /* that MPI_Comm_idup has made of it, so that they have ids of their own */
     uint64_t calls;     /* collectives that were watched (watch.h) */
@@ -89,6 +90,9 @@ struct tt_comm *tt_comm_known(MPI_Comm comm);
  * an MPI error code. */
 struct tt_comm *tt_comm_copy_new(MPI_Comm comm, struct tt_comm *original);
 int tt_comm_copy_end(const struct tt_comm *original, struct tt_comm *copy, MPI_Comm made, MPI_Comm twin);
+
+/* MPI is finalised, or about to be: what was kept with communicators means nothing to the next. */
+void tt_comms_end(void);
 
 /* What was decided counts no more: something that it was decided by has changed. */
 void tt_comm_forget(struct tt_comm *c);

@@ -87,6 +87,18 @@ static unsigned look(struct tt_comm *c, struct tt_nccl_life *life)
     return TT_NCCL_CAN | (g ? TT_NCCL_HAVE : 0);
 }
 
+const char *tt_nccl_lacking(void)
+{
+    const struct tt_nccl *nccl = tt_driver_present() ? tt_nccl_open() : NULL;
+    struct tt_place *place = nccl ? tt_place_here() : NULL;
+
+    if (!tt_driver_present())
+        return "there is no CUDA driver in this process";
+    if (!nccl || !place)
+        return tt_fault();
+    return tt_place_suits(place, nccl) ? NULL : "it works in a context that is not its GPU's primary one";
+}
+
 /* The memory for making one comes first: afterwards the others count on this rank. */
 static bool is_able(struct tt_comm *c, struct tt_nccl_life *life)
 {

@@ -23,6 +23,9 @@ enum {
  * they have the same one. No driver call where there is one. */
 unsigned tt_nccl_standing(struct tt_comm *c, uint32_t *generation);
 
+/* What this rank lacks to use any, in words; or NULL: nothing. */
+const char *tt_nccl_lacking(void);
+
 /* Makes it. Collective, once all have said that they can and not all that they have: polls, all that is under way
  * moving on meanwhile. 0 on all ranks; or TT_NCCL_NOT_MADE on all, which then go on without (tt_nccl_why_not tells why,
  * unless it is worth another try later); or -1 with tt_fault() set: no word of the others came in time, and nothing

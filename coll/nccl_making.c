@@ -22,6 +22,7 @@
 #include "coll/pause.h"
 #include "coll/nccl_notice.h"
 #include "coll/request.h"
+#include "coll/world.h"
 
 enum { WORDS = 116 };
 
@@ -71,9 +72,9 @@ static bool translate(const struct tt_comm *c, int *members)
     bool all = true;
 
     if (c->size == 1)
-        return PMPI_Comm_rank(MPI_COMM_WORLD, members) == MPI_SUCCESS;
+        return PMPI_Comm_rank(tt_world(), members) == MPI_SUCCESS;
     PMPI_Comm_group(c->wire_comm, &ours);
-    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Comm_group(tt_world(), &world);
     for (int r = 0; r < c->size && all; r++) {
         PMPI_Group_translate_ranks(ours, 1, &r, world, &members[r]);
         all = members[r] != MPI_UNDEFINED;
@@ -96,7 +97,7 @@ struct tt_nccl_making *tt_nccl_making_new(const struct tt_comm *c)
         return NULL;
     }
     m->members = members;
-    m->comm = c->size == 1 ? MPI_COMM_SELF : c->wire_comm;
+    m->comm = c->size == 1 ? tt_quiet_self() : c->wire_comm;
     m->request = MPI_REQUEST_NULL;
     return m;
 }
