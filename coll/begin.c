@@ -488,6 +488,13 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
     return begun;
 }
 
+/* What has no bytes is nowhere. */
+static bool is_on_host(struct tt_job *job)
+{
+    return !(job->send.bytes | job->recv.bytes) || !tt_driver_present() ||
+           (tt_job_look(job) == 0 && !tt_job_touches_device(job));
+}
+
 const struct tt_entry *tt_begin_again(const struct tt_call *c, struct tt_comm *comm, struct tt_job **job,
                                       struct tt_breath *breath)
 {
@@ -501,7 +508,7 @@ const struct tt_entry *tt_begin_again(const struct tt_call *c, struct tt_comm *c
         return NULL;
     take_buffers(memo, c);
     *job = &memo->job;
-    if (tt_driver_present() && (tt_job_look(*job) || tt_job_touches_device(*job)))
+    if (!is_on_host(*job))
         return NULL;
     breath->brief = entry->brief;
     breath->base[SEND] = tt_away(c->send.buf, memo->first[SEND]);
