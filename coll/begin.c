@@ -15,6 +15,7 @@
 #include "coll/explain.h"
 #include "coll/hints.h"
 #include "coll/hook.h"
+#include "coll/nccl_comm.h"
 #include "coll/report.h"
 #include "coll/vote.h"
 #include "coll/watch.h"
@@ -131,17 +132,22 @@ static uint64_t foreign_identity(const struct tt_job *job)
                : 0;
 }
 
+static struct tt_key key_of(const struct tt_job *job, const struct ask *ask)
+{
+    return (struct tt_key){.coll = job->call->coll,
+                           .shape = job->shape,
+                           .cell = job->cell,
+                           .foreign = foreign_identity(job),
+                           .generation = tt_config_generation,
+                           .on_gpus = ask->on_gpus,
+                           .bar = (unsigned char)ask->bar,
+                           .staged = ask->staged};
+}
+
 /* The same, from the cache if it has been made before. */
 static struct tt_entry *decide(const struct tt_job *job, const struct ask *ask, const char **why)
 {
-    const struct tt_key key = {.coll = job->call->coll,
-                               .shape = job->shape,
-                               .cell = job->cell,
-                               .foreign = foreign_identity(job),
-                               .generation = tt_config_generation,
-                               .on_gpus = ask->on_gpus,
-                               .bar = (unsigned char)ask->bar,
-                               .staged = ask->staged};
+    const struct tt_key key = key_of(job, ask);
     struct tt_entry *entry = tt_cache_find(&job->comm->cache, &key);
 
     return entry ? entry : decide_anew(job, ask, &key, why);
@@ -240,6 +246,40 @@ static struct tt_entry *decide_by_memo(struct tt_memo *memo, enum tt_flavour fla
     else
         memo->entry = NULL;
     return entry;
+}
+
+/* ---- in a stream ---- */
+
+/* For words: so it is by contract. */
+static void suppose_on_gpu(struct tt_side *side)
+{
+    side->on_device = side->significant;
+    side->mem.kind = TT_MEM_DEVICE;
+}
+
+/* That a rank may call MPI from several threads is no matter: in a stream, the program sees to the order. */
+bool tt_streams_by_nccl(struct tt_job *job)
+{
+    const struct ask ask = {.on_gpus = true, .bar = TT_BAR_NONE};
+    const enum tt_bar bar = tt_bar_of(job, why_foreign(job) != NULL);
+    const struct tt_key key = key_of(job, &ask);
+    struct tt_cache *cache = &job->comm->in_streams;
+    struct tt_entry *entry = tt_cache_find(cache, &key);
+    struct tt_orders orders = orders_of(job, &ask);
+    struct tt_choice choice;
+
+    if ((bar != TT_BAR_NONE && bar != TT_BAR_THREADS) || tt_nccl_why_not(job->comm))
+        return false;
+    if (entry)
+        return is_nccl(entry);
+    orders.votes = false;
+    choice = tt_select(job->call->coll, &job->shape, &orders, NULL, job->ours);
+    entry = tt_cache_put(cache, &key, &choice, NULL);
+    suppose_on_gpu(&job->send);
+    suppose_on_gpu(&job->recv);
+    if (entry && is_nccl(entry))
+        tt_explain(job, entry, NULL);
+    return choice.alg && choice.alg->delegate == TT_TO_NCCL;
 }
 
 /* ---- arguments that make no sense ---- */

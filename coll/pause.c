@@ -18,6 +18,7 @@
 #include "coll/config.h"
 #include "coll/node.h"
 #include "coll/progress.h"
+#include "coll/world.h"
 
 enum {
     SPINS = 1000,        /* polls before the first yield */
@@ -84,7 +85,7 @@ static void call_mpi(void)
     MPI_Status status;
     int flag;
 
-    PMPI_Iprobe(MPI_ANY_SOURCE, NOBODYS, MPI_COMM_WORLD, &flag, &status);
+    PMPI_Iprobe(MPI_ANY_SOURCE, NOBODYS, tt_world(), &flag, &status);
 }
 
 static void pause_in(struct wait *w)
@@ -117,8 +118,10 @@ void tt_wait(bool (*done)(void *), void *what)
     const bool counts = tt_progress_thread_runs();
     struct wait w = {.polls = 0};
 
-    if (counts)
+    if (counts) {
         atomic_fetch_add(&waiting, 1);
+        tt_progress_thread_note_wait();
+    }
     do
         pause_in(&w);
     while (!done(what));

@@ -152,7 +152,7 @@ static bool run_again(const struct tt_call *c, struct tt_comm *comm, struct tt_e
  * different orders. */
 static int check_first(const struct tt_call *c, struct tt_comm *comm)
 {
-    const int error = tt_checks(comm) ? tt_check_call(c, comm, TT_CALL_BLOCKING) : MPI_SUCCESS;
+    const int error = tt_checks(comm) ? tt_check_call(c, comm, TT_CALL_BLOCKING, NULL) : MPI_SUCCESS;
 
     if (error == MPI_SUCCESS)
         tt_comm_of(c->comm, TT_LOCATED, &comm);

@@ -95,6 +95,7 @@ static int start_nccl(struct tt_task *t)
     t->bound.with.home = call->use->place;
     if (tt_bind_nccl(&t->bound, t->job, tt_nccl_spare(t->job), &at, t->why, sizeof t->why))
         return -1;
+    call->stream = call->use->stream;
     call->send = at.send;
     call->recv = at.recv;
     call->spare = at.spare;
@@ -115,13 +116,10 @@ void tt_task_nccl(struct tt_task *t, struct tt_job *job, const char *fault)
 /* Has NCCL taken all of the call? -1 with tt_fault() set. */
 static int poll_taking(struct tt_task *t)
 {
-    const struct tt_nccl_use *use = t->by_nccl.use;
-    ncclResult_t state = ncclSuccess;
+    const int taken = tt_nccl_taken(t->by_nccl.use);
 
-    if (tt_nccl_error(use->nccl, use->comm, use->nccl->CommGetAsyncError(use->comm, &state), "ncclCommGetAsyncError"))
-        return -1;
-    if (state == ncclInProgress)
-        return 0;
+    if (taken <= 0)
+        return taken;
     t->stage = TT_NCCL_RUNNING;
     return tt_nccl_finish(&t->by_nccl) ? -1 : 1;
 }
