@@ -109,9 +109,23 @@ struct tt_spot *tt_watch_wait(struct tt_spot *s, const char *name, int n, const 
     if (__builtin_expect(!tt_listening, 1) || tt_inside)
         return NULL;
     *s = spot_of(name, caller);
-    describe(s, n, requests, all);
+    s->beat = tt_beats;
+    describe(s, n, requests, all && n == 1); /* of several it may be asked again */
     tt_spot_enter(s);
     return s;
+}
+
+void tt_watch_wait_on(struct tt_spot *s, int n, const MPI_Request *requests)
+{
+    const unsigned beat = atomic_load_explicit(&tt_beats, memory_order_relaxed);
+
+    if (!s || s->beat == beat)
+        return;
+    s->beat = beat;
+    s->awaited = (struct tt_awaited){.comm = MPI_COMM_NULL};
+    s->more = 0;
+    describe(s, n, requests, false);
+    tt_spot_renew(s);
 }
 
 void tt_watch_test(int n, const MPI_Request *requests, const void *caller)

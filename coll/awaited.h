@@ -16,6 +16,9 @@ void tt_awaited_collective(MPI_Request request, const struct tt_event *e);
 struct tt_spot *tt_watch_wait(struct tt_spot *s, const char *name, int n, const MPI_Request *requests, bool all,
                               const void *caller);
 
+/* While it lasts: looks again, once a beat, which that is by now. s may be NULL. */
+void tt_watch_wait_on(struct tt_spot *s, int n, const MPI_Request *requests);
+
 /* After a test in vain. */
 void tt_watch_test(int n, const MPI_Request *requests, const void *caller);
 

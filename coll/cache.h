@@ -28,6 +28,7 @@ struct tt_entry {
     struct tt_key key;
     struct tt_choice choice;
     struct tt_plan *plan; /* NULL if another library carries it out */
+    bool brief;           /* it may be done in one breath (brief.h) */
     bool told;            /* it has been used, and explained */
     int64_t *lengths;     /* what the key's counts and sends point to */
 };

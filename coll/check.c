@@ -26,8 +26,9 @@
 #include "coll/request.h"
 #include "coll/ticks.h"
 
-/* Of tags: those beyond the plans', the notice's; the last is the clocks'. */
-enum tag { UP = 2, DOWN, ORDER, SAID, IMPATIENT };
+/* Of tags: each line of checks has these. */
+enum tag { UP, DOWN, ORDER, SAID, IMPATIENT, NTAGS };
+_Static_assert((int)NTAGS == (int)TT_CHECK_TAGS, "so many are kept for them");
 
 enum { GRACE_S = 2, MOST_BELOW = 31 }; /* GRACE_S: so long who is asked has to answer */
 
@@ -47,9 +48,18 @@ struct answer {
     char sends[72], expects[72]; /* where it is about one pair of ranks */
 };
 
+/* Checks that follow one another: a number is handed out as one is opened, and `next` is whose turn it is. */
+struct line {
+    uint64_t opened, next;
+};
+
 /* What lasts from call to call. */
 struct tt_checks {
-    uint64_t opened, next;
+    struct tt_party party; /* of nobody: not begun */
+    bool owns_comm;
+    int tags; /* the first of its tags */
+    struct line lines[1 + TT_CHECK_LINES]; /* of calls that all ranks make in the same order; of starts */
+    struct tt_comparison *spare;           /* for a call that finds no memory; NULL: in use */
     bool dead; /* a call was given up: ranks are not where the others think they are */
     char why[480];
 };
@@ -75,29 +85,24 @@ struct tt_comparison {
     struct hearing *hearing; /* NULL: rank 0 has not asked yet; nor has any other rank one */
 };
 
-bool tt_checks(const struct tt_comm *comm)
-{
-    return tt_config.check && comm->usable;
-}
-
-bool tt_checks_died(const struct tt_comm *comm)
-{
-    return comm->checks && comm->checks->dead;
-}
-
-void tt_checks_free(struct tt_checks *checks)
-{
-    free(checks);
-}
-
 static int tag_of(const struct tt_check *check, enum tag tag)
 {
-    return tt_tag_beyond(check->comm->slots) + (int)tag;
+    return check->all->tags + (int)(check->line * NTAGS + tag);
 }
 
 static bool is_first(const struct tt_check *check)
 {
-    return check->comm->rank == 0;
+    return check->all->party.rank == 0;
+}
+
+static int size_of(const struct tt_check *check)
+{
+    return check->all->party.size;
+}
+
+static struct line *line_of(const struct tt_check *check)
+{
+    return &check->all->lines[check->line];
 }
 
 static double waited_s(int64_t since)
@@ -122,10 +127,8 @@ static bool fail(struct tt_check *check, const char *why)
 /* Ranks are where nobody knows: nothing that comes later on the communicator can be trusted. */
 static bool give_up(struct tt_check *check, const char *why)
 {
-    struct tt_checks *all = check->comm->checks;
-
-    all->dead = true;
-    snprintf(all->why, sizeof all->why, "%s", why);
+    check->all->dead = true;
+    snprintf(check->all->why, sizeof check->all->why, "%s", why);
     return fail(check, why);
 }
 
@@ -134,14 +137,14 @@ static bool give_up(struct tt_check *check, const char *why)
 static void send(const struct tt_check *check, const void *what, size_t bytes, int to, enum tag tag,
                  MPI_Request *request)
 {
-    if (PMPI_Isend(what, (int)bytes, MPI_BYTE, to, tag_of(check, tag), check->comm->wire_comm, request) != MPI_SUCCESS)
+    if (PMPI_Isend(what, (int)bytes, MPI_BYTE, to, tag_of(check, tag), check->all->party.comm, request) != MPI_SUCCESS)
         *request = MPI_REQUEST_NULL;
 }
 
 static void receive(const struct tt_check *check, void *what, size_t bytes, int from, enum tag tag,
                     MPI_Request *request)
 {
-    if (PMPI_Irecv(what, (int)bytes, MPI_BYTE, from, tag_of(check, tag), check->comm->wire_comm, request) !=
+    if (PMPI_Irecv(what, (int)bytes, MPI_BYTE, from, tag_of(check, tag), check->all->party.comm, request) !=
         MPI_SUCCESS)
         *request = MPI_REQUEST_NULL;
 }
@@ -178,7 +181,7 @@ static int find_message(const struct tt_check *check, int from, enum tag tag)
     MPI_Status status;
     int there = 0;
 
-    PMPI_Iprobe(from, tag_of(check, tag), check->comm->wire_comm, &there, &status);
+    PMPI_Iprobe(from, tag_of(check, tag), check->all->party.comm, &there, &status);
     return there ? status.MPI_SOURCE : -1;
 }
 
@@ -190,19 +193,19 @@ static int parent_of(int rank)
 }
 
 /* Of the ranks directly below another, the i-th; or -1. */
-static int child_of(const struct tt_comm *comm, int i)
+static int child_of(const struct tt_party *all, int i)
 {
     const int far = 1 << i;
-    const bool is_below = comm->rank == 0 || far < (comm->rank & -comm->rank);
+    const bool is_below = all->rank == 0 || far < (all->rank & -all->rank);
 
-    return is_below && comm->rank + far < comm->size ? comm->rank + far : -1;
+    return is_below && all->rank + far < all->size ? all->rank + far : -1;
 }
 
 static void await_below(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
 
-    for (int child; m->nbelow < MOST_BELOW && (child = child_of(check->comm, m->nbelow)) >= 0; m->nbelow++)
+    for (int child; m->nbelow < MOST_BELOW && (child = child_of(&check->all->party, m->nbelow)) >= 0; m->nbelow++)
         receive(check, &m->below[m->nbelow], sizeof *m->below, child, UP, &m->from_below[m->nbelow]);
 }
 
@@ -216,8 +219,8 @@ static void pass_up(struct tt_check *check)
     check->state = PASSED;
     if (is_first(check))
         return;
-    receive(check, &m->word, sizeof m->word, parent_of(check->comm->rank), DOWN, &m->down);
-    send(check, &m->digest, sizeof m->digest, parent_of(check->comm->rank), UP, &m->up);
+    receive(check, &m->word, sizeof m->word, parent_of(check->all->party.rank), DOWN, &m->down);
+    send(check, &m->digest, sizeof m->digest, parent_of(check->all->party.rank), UP, &m->up);
 }
 
 static void pass_down(struct tt_check *check)
@@ -226,7 +229,7 @@ static void pass_down(struct tt_check *check)
 
     m->word = GO;
     for (int i = 0; i < m->nbelow; i++)
-        send(check, &m->word, sizeof m->word, child_of(check->comm, i), DOWN, &m->to_below[i]);
+        send(check, &m->word, sizeof m->word, child_of(&check->all->party, i), DOWN, &m->to_below[i]);
     check->state = TELLING;
 }
 
@@ -269,7 +272,7 @@ static void await_all(struct tt_check *check)
 {
     struct hearing *h = check->meeting->hearing;
 
-    for (int r = 1; r < check->comm->size; r++) {
+    for (int r = 1; r < size_of(check); r++) {
         h->here[r] = 0;
         if (check->state == HEARING)
             receive(check, &h->records[r], sizeof *h->records, r, SAID, &h->coming[r]);
@@ -285,7 +288,7 @@ static bool all_are_here(const struct tt_check *check)
     struct hearing *h = check->meeting->hearing;
     bool all = true;
 
-    for (int r = 1; r < check->comm->size; r++) {
+    for (int r = 1; r < size_of(check); r++) {
         h->here[r] = h->here[r] || is_done(&h->coming[r]);
         all = all && h->here[r];
     }
@@ -297,13 +300,13 @@ static void tell_all(struct tt_check *check, enum word word)
     struct tt_comparison *m = check->meeting;
 
     m->order.word = (int)word;
-    for (int r = 1; r < check->comm->size; r++)
+    for (int r = 1; r < size_of(check); r++)
         send(check, &m->order, sizeof m->order, r, ORDER, &m->hearing->sends[r]);
 }
 
 static bool all_are_told(struct tt_check *check)
 {
-    return all_done(check->meeting->hearing->sends, check->comm->size);
+    return all_done(check->meeting->hearing->sends, size_of(check));
 }
 
 /* The end of it: what differs, or who is missing. Who is there to be told keeps the words until it has been. */
@@ -323,7 +326,7 @@ static bool hear_all(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
 
-    m->hearing = hearing_new(check->comm->size);
+    m->hearing = hearing_new(size_of(check));
     if (!m->hearing) {
         check->alone = true;
         return give_up(check, "out of host memory: what the ranks call does not agree, and cannot be compared");
@@ -361,8 +364,8 @@ static void tell_pair(struct tt_check *check)
     struct answer *answers = m->hearing->answers;
     const int from = m->hearing->pairs.from[0], to = m->hearing->pairs.to[0];
 
-    tt_pair_print(answers[0].sends, sizeof answers->sends, &check->job, from, to, true);
-    tt_pair_print(answers[0].expects, sizeof answers->expects, &check->job, from, to, false);
+    tt_pair_print(answers[0].sends, sizeof answers->sends, &check->job, &check->all->party, from, to, true);
+    tt_pair_print(answers[0].expects, sizeof answers->expects, &check->job, &check->all->party, from, to, false);
     snprintf(
         m->order.text, sizeof m->order.text,
         "calls of %s on %s do not match: the count or datatype differs: rank %d sends %s to rank %d, which expects %s",
@@ -380,9 +383,9 @@ static void narrow(struct tt_check *check)
 {
     struct hearing *h = check->meeting->hearing;
     const struct tt_pairs asked = check->meeting->order.pairs;
-    uint64_t sum = tt_pairs_sum(&check->job, &asked);
+    uint64_t sum = tt_pairs_sum(&check->job, &check->all->party, &asked);
 
-    for (int r = 1; r < check->comm->size; r++)
+    for (int r = 1; r < size_of(check); r++)
         sum += h->answers[r].sum;
     if (sum)
         h->pairs = asked;
@@ -411,11 +414,11 @@ static void compare(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
 
-    if (!tt_records_agree(m->hearing->records, check->comm->size, check->on, m->order.text, sizeof m->order.text)) {
+    if (!tt_records_agree(m->hearing->records, size_of(check), check->on, m->order.text, sizeof m->order.text)) {
         conclude(check, MISMATCH);
         return;
     }
-    m->hearing->pairs = (struct tt_pairs){{0, check->comm->size}, {0, check->comm->size}};
+    m->hearing->pairs = (struct tt_pairs){{0, size_of(check)}, {0, size_of(check)}};
     ask(check);
 }
 
@@ -431,7 +434,7 @@ static int count_missing(const struct tt_check *check)
     int missing = 0;
 
     all_are_here(check);
-    for (int r = 0; r < check->comm->size; r++) {
+    for (int r = 0; r < size_of(check); r++) {
         h->here[r] = h->here[r] && !h->records[r].late;
         missing += !h->here[r];
     }
@@ -446,14 +449,14 @@ static void tell_missing(struct tt_check *check)
     char missing[128], here[128], why[340] = "the last of its ranks came too late";
 
     if (count_missing(check)) {
-        tt_ranks_print(missing, sizeof missing, m->hearing->here, check->comm->size, 0);
-        tt_ranks_print(here, sizeof here, m->hearing->here, check->comm->size, 1);
+        tt_ranks_print(missing, sizeof missing, m->hearing->here, size_of(check), 0);
+        tt_ranks_print(here, sizeof here, m->hearing->here, size_of(check), 1);
         snprintf(why, sizeof why, "%s %s not come to it%s, %s %s", missing, is_one_rank(missing) ? "has" : "have",
                  or_away, here, is_one_rank(here) ? "waits" : "wait");
     }
     snprintf(m->order.text, sizeof m->order.text, "%s on %s was given up after %d s (TUTTI_CHECK_TIMEOUT): %s",
              m->mine.call, check->on, (int)tt_config.check_timeout, why);
-    for (int r = 1; r < check->comm->size; r++)
+    for (int r = 1; r < size_of(check); r++)
         drop(&m->hearing->coming[r]);
     conclude(check, MISSING);
 }
@@ -463,7 +466,7 @@ static void leave_with(struct tt_check *check, int asker)
 {
     struct tt_comparison *m = check->meeting;
 
-    m->hearing = m->hearing ? m->hearing : hearing_new(check->comm->size);
+    m->hearing = m->hearing ? m->hearing : hearing_new(size_of(check));
     snprintf(m->order.text, sizeof m->order.text, "%s on %s: rank %d had given it up when rank 0 came", m->mine.call,
              check->on, asker);
     if (m->hearing)
@@ -482,7 +485,7 @@ static void poll_digests(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
     const bool all = all_done(m->from_below, m->nbelow);
-    const int asker = check->comm->size > 1 ? find_message(check, MPI_ANY_SOURCE, IMPATIENT) : -1;
+    const int asker = size_of(check) > 1 ? find_message(check, MPI_ANY_SOURCE, IMPATIENT) : -1;
 
     if (asker >= 0 && all)
         leave_with(check, asker);
@@ -525,10 +528,10 @@ static void answer(struct tt_check *check)
     struct tt_comparison *m = check->meeting;
     const struct tt_pairs *p = &m->order.pairs;
 
-    m->answer.sum = tt_pairs_sum(&check->job, p);
+    m->answer.sum = tt_pairs_sum(&check->job, &check->all->party, p);
     if (is_one(p)) {
-        tt_pair_print(m->answer.sends, sizeof m->answer.sends, &check->job, p->from[0], p->to[0], true);
-        tt_pair_print(m->answer.expects, sizeof m->answer.expects, &check->job, p->from[0], p->to[0], false);
+        tt_pair_print(m->answer.sends, sizeof m->answer.sends, &check->job, &check->all->party, p->from[0], p->to[0], true);
+        tt_pair_print(m->answer.expects, sizeof m->answer.expects, &check->job, &check->all->party, p->from[0], p->to[0], false);
     }
     say(check, &m->answer, sizeof m->answer);
 }
@@ -538,7 +541,7 @@ static void obey(struct tt_check *check)
 {
     struct tt_comparison *m = check->meeting;
 
-    PMPI_Recv(&m->order, sizeof m->order, MPI_BYTE, 0, tag_of(check, ORDER), check->comm->wire_comm, MPI_STATUS_IGNORE);
+    PMPI_Recv(&m->order, sizeof m->order, MPI_BYTE, 0, tag_of(check, ORDER), check->all->party.comm, MPI_STATUS_IGNORE);
     check->since = tt_nanoseconds(CLOCK_MONOTONIC);
     switch (m->order.word) {
     case SPEAK:
@@ -596,7 +599,7 @@ static void poll_other(struct tt_check *check)
 
 static bool is_its_turn(const struct tt_check *check)
 {
-    return check->comm->checks->next == check->number;
+    return line_of(check)->next == check->number;
 }
 
 static void meet(struct tt_check *check)
@@ -623,8 +626,8 @@ bool tt_check_poll(struct tt_check *check)
         return true;
     if (check->state == TELLING)
         return poll_telling(check);
-    if (check->comm->checks->dead)
-        return fail(check, check->comm->checks->why);
+    if (check->all->dead)
+        return fail(check, check->all->why);
     if (!is_its_turn(check))
         return false;
     if (check->state == WAITING)
@@ -638,34 +641,57 @@ bool tt_check_poll(struct tt_check *check)
     return check->state == OVER;
 }
 
-static struct tt_comparison *meeting_new(void)
+/* Who finds no memory takes part all the same: the others would wait. */
+static struct tt_comparison *meeting_new(struct tt_checks *all)
 {
     struct tt_comparison *m = calloc(1, sizeof *m);
 
+    if (!m) {
+        m = all->spare;
+        all->spare = NULL;
+    }
     if (!m)
         return NULL;
-    m->up = m->down = m->said = MPI_REQUEST_NULL;
+    *m = (struct tt_comparison){.up = MPI_REQUEST_NULL, .down = MPI_REQUEST_NULL, .said = MPI_REQUEST_NULL};
     for (int i = 0; i < MOST_BELOW; i++)
         m->from_below[i] = m->to_below[i] = MPI_REQUEST_NULL;
     return m;
 }
 
-static void meeting_free(struct tt_comparison *m)
+static void meeting_free(struct tt_checks *all, struct tt_comparison *m)
 {
     hearing_free(m->hearing);
-    free(m);
+    if (all->spare)
+        free(m);
+    else
+        all->spare = m;
 }
 
+static const char *print_range(char *text, size_t size, int first, int beyond)
+{
+    if (beyond - first > 1)
+        snprintf(text, size, "%d-%d", first, beyond - 1);
+    else
+        snprintf(text, size, "%d", first);
+    return text;
+}
+
+/* Of an intercommunicator with the numbers that the ranks of its two groups have in what is told. */
 static void name_comm(struct tt_check *check, MPI_Comm comm)
 {
-    char name[MPI_MAX_OBJECT_NAME] = "";
+    const struct tt_party *all = &check->all->party;
+    const int second = all->here > all->there ? all->here : all->there;
+    char name[MPI_MAX_OBJECT_NAME] = "", a[32], b[32];
     int length;
 
     PMPI_Comm_get_name(comm, name, &length);
-    if (*name)
+    if (second > 0)
+        snprintf(check->on, sizeof check->on, "%.60s (ranks %s | %s)", *name ? name : "an intercommunicator",
+                 print_range(a, sizeof a, 0, second), print_range(b, sizeof b, second, all->size));
+    else if (*name)
         snprintf(check->on, sizeof check->on, "%.60s", name);
     else
-        snprintf(check->on, sizeof check->on, "a communicator of %d ranks", check->comm->size);
+        snprintf(check->on, sizeof check->on, "a communicator of %d ranks", all->size);
 }
 
 static void make_record(struct tt_check *check, enum tt_call_form form, int class, const char *what)
@@ -673,7 +699,7 @@ static void make_record(struct tt_check *check, enum tt_call_form form, int clas
     struct tt_record *mine = &check->meeting->mine;
 
     if (class == MPI_SUCCESS) {
-        tt_fingerprint(mine, &check->job, form);
+        tt_fingerprint(mine, &check->job, &check->all->party, form);
         tt_check_buffers(mine, &check->job);
     } else {
         tt_fingerprint_call(mine, check->job.call, form);
@@ -681,26 +707,26 @@ static void make_record(struct tt_check *check, enum tt_call_form form, int clas
     }
 }
 
-void tt_check_open(struct tt_check *check, const struct tt_call *c, struct tt_comm *comm, enum tt_call_form form)
+void tt_check_open(struct tt_check *check, const struct tt_call *c, struct tt_comm *comm, enum tt_call_form form,
+                   const char *fault)
 {
     const char *what = "";
     int class;
 
-    *check = (struct tt_check){.comm = comm, .form = form, .state = WAITING};
+    *check = (struct tt_check){.comm = comm, .all = comm->checks, .form = form, .state = WAITING};
+    check->line = form == TT_CALL_START ? 1 + c->persistent % TT_CHECK_LINES : 0;
     check->job = (struct tt_job){.call = c, .row = &tt_rows[c->coll], .comm = comm};
     class = tt_job_describe(&check->job, &what);
-    if (!comm->checks)
-        comm->checks = calloc(1, sizeof *comm->checks);
-    check->meeting = comm->checks ? meeting_new() : NULL;
+    check->meeting = meeting_new(check->all);
     if (!check->meeting) {
         fail(check, "out of host memory: this rank cannot say what it calls");
         check->alone = true;
-        comm->lost = comm->size > 1;
+        comm->lost = size_of(check) > 1;
         return;
     }
-    check->number = comm->checks->opened++;
+    check->number = line_of(check)->opened++;
     name_comm(check, c->comm);
-    make_record(check, form, class, what);
+    make_record(check, form, fault ? MPI_ERR_OTHER : class, fault ? fault : what);
 }
 
 /* Of messages that are still on their way to somebody, the room stays. */
@@ -714,8 +740,9 @@ static bool let_go(MPI_Request *sends, int n)
     return all;
 }
 
-static void end_meeting(struct tt_comparison *m, int size)
+static void end_meeting(struct tt_checks *all, struct tt_comparison *m)
 {
+    const int size = all->party.size;
     bool told;
 
     drop(&m->down);
@@ -729,22 +756,22 @@ static void end_meeting(struct tt_comparison *m, int size)
     if (m->hearing)
         told &= let_go(m->hearing->sends, size);
     if (told)
-        meeting_free(m);
+        meeting_free(all, m);
 }
 
 void tt_check_close(struct tt_check *check)
 {
-    if (check->comm->checks && is_its_turn(check))
-        check->comm->checks->next++;
+    if (check->meeting && is_its_turn(check))
+        line_of(check)->next++;
     if (check->meeting)
-        end_meeting(check->meeting, check->comm->size);
+        end_meeting(check->all, check->meeting);
     check->meeting = NULL;
     tt_job_end(&check->job);
 }
 
 int tt_check_raise(const struct tt_check *check, MPI_Comm comm)
 {
-    return (check->alone ? tt_raise : tt_raise_together)(comm, check->why);
+    return (check->alone || is_first(check) ? tt_raise : tt_raise_unsaid)(comm, check->why);
 }
 
 static bool is_over(void *check)
@@ -753,12 +780,59 @@ static bool is_over(void *check)
     return tt_check_poll(check);
 }
 
-int tt_check_call(const struct tt_call *c, struct tt_comm *comm, enum tt_call_form form)
+int tt_check_call(const struct tt_call *c, struct tt_comm *comm, enum tt_call_form form, const char *fault)
 {
     struct tt_check check;
 
-    tt_check_open(&check, c, comm, form);
+    tt_check_open(&check, c, comm, form, fault);
     tt_wait(is_over, &check);
     tt_check_close(&check);
     return check.failed ? tt_check_raise(&check, c->comm) : MPI_SUCCESS;
+}
+
+/* ---- a communicator's checks ---- */
+
+struct tt_checks *tt_checks_new(unsigned slots)
+{
+    struct tt_checks *all = calloc(1, sizeof *all);
+
+    if (!all)
+        return NULL;
+    all->tags = tt_tag_beyond(slots) + TT_TAG_CHECKS;
+    all->spare = calloc(1, sizeof *all->spare);
+    if (all->spare)
+        return all;
+    free(all);
+    return NULL;
+}
+
+void tt_checks_begin(struct tt_checks *all, const struct tt_party *party, bool owns_comm)
+{
+    all->party = *party;
+    all->owns_comm = owns_comm;
+}
+
+bool tt_checks(const struct tt_comm *comm)
+{
+    return comm->checks && comm->checks->party.size > 0;
+}
+
+bool tt_checks_died(const struct tt_comm *comm)
+{
+    return comm->checks && comm->checks->dead;
+}
+
+const struct tt_party *tt_checks_party(const struct tt_checks *all)
+{
+    return &all->party;
+}
+
+void tt_checks_free(struct tt_checks *all)
+{
+    if (!all)
+        return;
+    if (all->owns_comm && !all->dead)
+        PMPI_Comm_free(&all->party.comm);
+    free(all->spare);
+    free(all);
 }

@@ -31,7 +31,7 @@ static void pass(int (*start)(MPI_Request *, const struct tt_comm *, int, struct
 /* The last of those that are free: other kinds of messages count from the first. */
 static int tag_of(const struct tt_comm *w)
 {
-    return tt_tag_beyond(w->slots) + TT_TAGS_BEYOND - 1;
+    return tt_tag_beyond(w->slots) + TT_TAG_CLOCK;
 }
 
 static int to(MPI_Request *request, const struct tt_comm *w, int peer, struct answer *a)

@@ -13,16 +13,18 @@
 #include "coll/check.h"
 #include "coll/config.h"
 #include "coll/exec.h"
+#include "coll/hash.h"
 #include "coll/meet.h"
 #include "coll/nccl_comm.h"
 #include "coll/node.h"
 #include "coll/report.h"
 #include "coll/topology.h"
 #include "coll/watch.h"
+#include "coll/world.h"
 
 enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
 
-static int keyval = MPI_KEYVAL_INVALID;
+static atomic_int keyval = MPI_KEYVAL_INVALID;
 
 /* The communicator that this thread used last: asking for an attribute costs several times the rest of a small call. A
  * handle may be freed and come back as another communicator, so every free makes all of these stale. */
@@ -36,6 +38,7 @@ static atomic_uint frees;
 void tt_comm_forget(struct tt_comm *c)
 {
     tt_cache_free(&c->cache);
+    tt_cache_free(&c->in_streams);
     free(c->memos);
     c->memos = NULL;
 }
@@ -117,23 +120,38 @@ static MPI_Comm try_private_comm(MPI_Comm comm)
     return made;
 }
 
-/* Are there ranks in comm that were not in this process's MPI_COMM_WORLD when the settings were compared (spawned, or
- * joined)? If one rank finds so, all do: each is foreign to some other. */
-static bool crosses_worlds(MPI_Comm comm, int size)
+/* Has a group members that were not in this process's MPI_COMM_WORLD when the settings were compared (spawned, or
+ * joined)? Frees it. */
+static bool has_foreigners(MPI_Group group)
 {
-    MPI_Group ours, world;
-    int here, there;
-    bool crosses = false;
+    MPI_Group world;
+    int here, there, size;
+    bool found = false;
 
-    PMPI_Comm_group(comm, &ours);
-    PMPI_Comm_group(MPI_COMM_WORLD, &world);
-    for (here = 0; here < size && !crosses; here++) {
-        PMPI_Group_translate_ranks(ours, 1, &here, world, &there);
-        crosses = there == MPI_UNDEFINED;
+    PMPI_Comm_group(tt_world(), &world);
+    PMPI_Group_size(group, &size);
+    for (here = 0; here < size && !found; here++) {
+        PMPI_Group_translate_ranks(group, 1, &here, world, &there);
+        found = there == MPI_UNDEFINED;
     }
-    PMPI_Group_free(&ours);
+    PMPI_Group_free(&group);
     PMPI_Group_free(&world);
-    return crosses;
+    return found;
+}
+
+/* If one rank finds so, all do: each is foreign to some other. */
+static bool crosses_worlds(MPI_Comm comm)
+{
+    MPI_Group ours, theirs;
+    int inter = 0;
+    bool crosses;
+
+    PMPI_Comm_test_inter(comm, &inter);
+    PMPI_Comm_group(comm, &ours);
+    if (inter)
+        PMPI_Comm_remote_group(comm, &theirs);
+    crosses = has_foreigners(ours);
+    return inter ? has_foreigners(theirs) || crosses : crosses;
 }
 
 /* ---- making ---- */
@@ -144,7 +162,7 @@ static unsigned count_slots(void)
     int *bound = NULL, found = 0;
     unsigned slots;
 
-    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found);
+    PMPI_Comm_get_attr(tt_world(), MPI_TAG_UB, &bound, &found);
     slots = tt_slots_below((found ? *bound : 32767) - TT_TAGS_BEYOND);
     return slots < MAX_SLOTS ? slots : MAX_SLOTS;
 }
@@ -170,6 +188,20 @@ static uint64_t new_id(void)
     return id >> 2 | 1;
 }
 
+/* Calls can be compared as soon as there is a private communicator to meet on. */
+static void begin_checks(struct tt_comm *c)
+{
+    if (c->checks && c->usable)
+        tt_checks_begin(c->checks, &(struct tt_party){.comm = c->wire_comm, .rank = c->rank, .size = c->size}, false);
+}
+
+/* Is there nothing for its ranks to do together? Those of an intercommunicator need one to meet on if their calls are
+ * compared; but spawned ones may be in no call of Tutti's while those that have spawned them make theirs ready. */
+static bool is_ready_at_once(MPI_Comm comm, const struct tt_comm *c)
+{
+    return c->inter ? !tt_config.check || crosses_worlds(comm) : c->size == 1;
+}
+
 /* What a rank can do by itself. NULL: out of memory. */
 static struct tt_comm *comm_new(MPI_Comm comm)
 {
@@ -191,14 +223,16 @@ static struct tt_comm *comm_new(MPI_Comm comm)
     c->peers = c->size;
     if (inter)
         PMPI_Comm_remote_size(comm, &c->peers);
-    c->stage = inter || c->size == 1 ? TT_LOCATED : TT_KNOWN;
+    c->stage = is_ready_at_once(comm, c) ? TT_LOCATED : TT_KNOWN;
     c->usable = !inter && c->size == 1;
     c->id = c->usable ? new_id() : 0;
     c->known.threads = has_threads();
-    if (!c->slot) {
+    c->checks = tt_config.check ? tt_checks_new(c->slots) : NULL;
+    if (!c->slot || (tt_config.check && !c->checks)) {
         comm_free(c);
         return NULL;
     }
+    begin_checks(c);
     return c;
 }
 
@@ -301,20 +335,62 @@ static void find_channels(struct tt_comm *c)
     routes->all_near = false;
 }
 
+/* Both groups of an intercommunicator in one; MPI_COMM_NULL, on all ranks, if the MPI has no context left for it. */
+static MPI_Comm try_merge(MPI_Comm comm)
+{
+    MPI_Comm both;
+    MPI_Errhandler theirs;
+
+    PMPI_Comm_get_errhandler(comm, &theirs);
+    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    if (PMPI_Intercomm_merge(comm, 0, &both) != MPI_SUCCESS)
+        both = MPI_COMM_NULL;
+    else
+        PMPI_Comm_set_errhandler(both, MPI_ERRORS_RETURN);
+    PMPI_Comm_set_errhandler(comm, theirs);
+    PMPI_Errhandler_free(&theirs);
+    return both;
+}
+
+/* False, on all ranks, if one of them has no memory for its state. */
+static bool make_party_across(MPI_Comm comm, struct tt_comm *c)
+{
+    struct tt_party all = {.comm = try_merge(comm)};
+
+    if (all.comm == MPI_COMM_NULL)
+        return c;
+    if (!tt_all_have(all.comm, c)) {
+        PMPI_Comm_free(&all.comm);
+        return false;
+    }
+    PMPI_Comm_rank(all.comm, &all.rank);
+    PMPI_Comm_size(all.comm, &all.size);
+    all.here = all.rank - c->rank;
+    all.there = all.here ? 0 : c->size;
+    tt_checks_begin(c->checks, &all, true);
+    return true;
+}
+
 /* What all ranks do together, even one that has no memory for the state: c is NULL there. Then nobody makes it ready,
  * lest that rank's next call begin by making what the others have: false, on all ranks. */
 static bool make_ready(MPI_Comm comm, struct tt_comm *c)
 {
+    int inter = 0;
+
+    PMPI_Comm_test_inter(comm, &inter);
+    if (inter)
+        return make_party_across(comm, c);
     if (!agree_on_id(comm, c))
         return false;
     tt_comm_forget(c);
     c->stage = TT_READY;
     c->routes.comm = c->wire_comm = try_private_comm(comm);
     c->usable = c->wire_comm != MPI_COMM_NULL;
-    if (c->usable && crosses_worlds(comm, c->size))
+    if (c->usable && crosses_worlds(comm))
         c->usable = tt_comm_agree(c->wire_comm) == MPI_SUCCESS;
     else if (c->usable && tt_node_is_used())
         find_channels(c);
+    begin_checks(c);
     return true;
 }
 
@@ -322,7 +398,7 @@ static bool make_ready(MPI_Comm comm, struct tt_comm *c)
  * until they are located. */
 static void locate(MPI_Comm comm, enum tt_stage stage, struct tt_comm *c)
 {
-    const bool look = stage >= TT_LOCATED && c->usable && !crosses_worlds(comm, c->size);
+    const bool look = stage >= TT_LOCATED && c->usable && !crosses_worlds(comm);
 
     if (c->usable && (look || !c->net))
         adopt(c, look ? tt_topology_of(c->wire_comm) : tt_topo_assumed(c->size), look);
@@ -354,7 +430,7 @@ static int comm_make(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
 
     PMPI_Comm_test_inter(comm, &inter);
     PMPI_Comm_size(comm, &size);
-    if (!inter && size > 1 && stage >= TT_READY && !advance(comm, stage, c)) {
+    if ((inter ? tt_config.check : size > 1) && stage >= TT_READY && !advance(comm, stage, c)) {
         if (c)
             comm_free(c);
         return error;
@@ -370,15 +446,27 @@ static int comm_make(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
 
 static void make_keyval(void)
 {
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL);
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    int made;
+
+    pthread_mutex_lock(&making);
+    if (keyval == MPI_KEYVAL_INVALID &&
+        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &made, NULL) == MPI_SUCCESS)
+        keyval = made;
+    pthread_mutex_unlock(&making);
+}
+
+void tt_comms_end(void)
+{
+    keyval = MPI_KEYVAL_INVALID;
+    atomic_fetch_add(&frees, 1);
 }
 
 /* The attribute, if there is one. */
 static int comm_look(MPI_Comm comm, struct tt_comm **state, int *found)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, make_keyval);
+    if (atomic_load_explicit(&keyval, memory_order_acquire) == MPI_KEYVAL_INVALID)
+        make_keyval();
     return PMPI_Comm_get_attr(comm, keyval, state, found);
 }
 
@@ -388,6 +476,31 @@ struct tt_comm *tt_comm_known(MPI_Comm comm)
     int found = 0;
 
     return comm_look(comm, &state, &found) == MPI_SUCCESS && found ? state : NULL;
+}
+
+/* Copies are made in the same order on all ranks. */
+struct tt_comm *tt_comm_copy_new(MPI_Comm comm, struct tt_comm *original)
+{
+    struct tt_comm *copy = comm_new(comm);
+
+    original->copies++;
+    if (copy && original->id)
+        copy->id = tt_hash(original->id, &original->copies, sizeof original->copies) >> 2 | 1;
+    return copy;
+}
+
+int tt_comm_copy_end(const struct tt_comm *original, struct tt_comm *copy, MPI_Comm made, MPI_Comm twin)
+{
+    struct tt_party all = *tt_checks_party(original->checks);
+
+    PMPI_Comm_set_errhandler(twin, MPI_ERRORS_RETURN);
+    all.comm = twin;
+    tt_checks_begin(copy->checks, &all, copy->inter);
+    copy->stage = copy->inter ? TT_LOCATED : TT_READY;
+    copy->usable = !copy->inter;
+    if (copy->usable)
+        copy->wire_comm = copy->routes.comm = twin;
+    return PMPI_Comm_set_attr(made, keyval, copy);
 }
 
 static int comm_find(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)

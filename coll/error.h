@@ -11,6 +11,9 @@ int tt_raise(MPI_Comm comm, const char *what);
 /* The same on every rank of comm at once: rank 0 alone logs it. */
 int tt_raise_together(MPI_Comm comm, const char *what);
 
+/* The same, but another rank logs it. */
+int tt_raise_unsaid(MPI_Comm comm, const char *what);
+
 /* Hands a code to the communicator's error handler. */
 void tt_call_handler(MPI_Comm comm, int code);
 

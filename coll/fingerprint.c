@@ -172,21 +172,38 @@ static void say_op(struct tt_record *r, const struct tt_call *c)
     r->value[TT_CHECKED_op] = hash_of(r->op);
 }
 
+/* Of an intercommunicator it is all that one group sends the other, for lengths one way need not be those of the other
+ * way. */
 static bool in_pairs(const struct tt_job *job)
 {
+    if (job->comm->inter)
+        return !has(job, TT_REDUCES | TT_ONE_BUFFER);
     return has(job, TT_SEND_COUNTS) || (has(job, TT_RECV_COUNTS) && has(job, TT_ROOTED));
 }
 
-static void say_data(struct tt_record *r, const struct tt_job *job)
+/* What each group of an intercommunicator scatters among its own ranks is in all as long as the other's. */
+static void say_total(struct tt_record *r, const struct tt_job *job)
 {
-    const struct tt_pairs all = {{0, job->comm->size}, {0, job->comm->size}};
+    const struct tt_call *c = job->call;
+    MPI_Count total = 0;
+
+    for (int i = 0; i < job->comm->size; i++)
+        total += has(job, TT_COUNTS) ? job->shape.counts[i] : c->recv.count;
+    say_block(r, total, c->recv.type);
+}
+
+static void say_data(struct tt_record *r, const struct tt_job *job, const struct tt_party *all)
+{
+    const struct tt_pairs every = {{0, all->size}, {0, all->size}};
 
     if (has(job, TT_NO_BUFFER | TT_NEIGHBOURS))
         return;
-    if (has(job, TT_COUNTS))
+    if (job->comm->inter && has(job, TT_REDUCES) && has(job, TT_COUNTS | TT_SEND_BLOCKS))
+        say_total(r, job);
+    else if (has(job, TT_COUNTS))
         say_counts(r, job);
     else if (in_pairs(job))
-        r->pairs = tt_pairs_sum(job, &all);
+        r->pairs = tt_pairs_sum(job, all, &every);
     else if (has(job, TT_RECV_COUNTS))
         say_received(r, job);
     else
@@ -200,22 +217,30 @@ void tt_fingerprint_call(struct tt_record *r, const struct tt_call *c, enum tt_c
     print_call(r->call, sizeof r->call, c->coll, form);
 }
 
-void tt_fingerprint(struct tt_record *r, const struct tt_job *job, enum tt_call_form form)
+/* By its number in the party; -1: this rank is not told, being in the root's group of an intercommunicator. */
+static int root_of(const struct tt_job *job, const struct tt_party *all)
+{
+    if (job->bystander)
+        return -1;
+    return job->comm->inter && job->is_root ? all->rank : all->there + job->call->root;
+}
+
+void tt_fingerprint(struct tt_record *r, const struct tt_job *job, const struct tt_party *all, enum tt_call_form form)
 {
     const struct tt_call *c = job->call;
 
     tt_fingerprint_call(r, c, form);
-    if (has(job, TT_ROOTED)) {
-        r->value[TT_CHECKED_root] = 1 + (uint64_t)c->root;
-        snprintf(r->root, sizeof r->root, "%d", c->root);
+    if (has(job, TT_ROOTED) && !job->bystander) {
+        r->value[TT_CHECKED_root] = 1 + (uint64_t)root_of(job, all);
+        snprintf(r->root, sizeof r->root, "%d", root_of(job, all));
     }
     if (has(job, TT_INPLACE_ALL)) {
         r->value[TT_CHECKED_in_place] = 1 + (uint64_t)job->inplace;
         snprintf(r->place, sizeof r->place, job->inplace ? "in place" : "not in place");
     }
-    if (has(job, TT_REDUCES))
+    if (has(job, TT_REDUCES) && !job->bystander)
         say_op(r, c);
-    say_data(r, job);
+    say_data(r, job, all);
 }
 
 /* ---- a count for each pair of ranks ---- */
@@ -226,38 +251,41 @@ struct part {
     MPI_Datatype type;
 };
 
-static struct part part_of(const struct tt_side *side, int i)
+static const struct part nothing = {0, MPI_BYTE};
+
+/* Of the i-th rank that this one deals with; one that it does not deal with gets nothing. */
+static struct part part_of(const struct tt_job *job, const struct tt_side *side, int i)
 {
+    const bool blocks = !side->many && has(job, side == &job->send ? TT_SEND_BLOCKS : TT_RECV_BLOCKS);
     const struct tt_block *b = tt_block_of(side, side->many ? i : 0);
 
-    return (struct part){b->count, b->type};
+    if (i < 0 || i >= job->comm->peers)
+        return nothing;
+    return (struct part){blocks ? b->count / job->comm->peers : b->count, b->type};
 }
 
 /* Who takes part in the messages of a gatherv or scatterv is told by the root. In place the root has none with itself;
  * an alltoallv in place sends what it has room for. */
-static struct part sent_to(const struct tt_job *job, int to)
+static struct part sent_to(const struct tt_job *job, const struct tt_party *all, int to)
 {
-    const int me = job->comm->rank, root = job->call->root;
     const struct tt_side *side = job->send.significant ? &job->send : &job->recv;
-    static const struct part nothing = {0, MPI_BYTE};
 
     if (!has(job, TT_ROOTED))
-        return part_of(side, to);
-    if (!job->send.significant || (has(job, TT_RECV_AT_ROOT) && to != root) || (job->inplace && to == me))
+        return part_of(job, side, to - all->there);
+    if (!job->send.significant || (has(job, TT_RECV_AT_ROOT) && to != root_of(job, all)) ||
+        (job->inplace && to == all->rank))
         return nothing;
-    return part_of(&job->send, to);
+    return part_of(job, &job->send, to - all->there);
 }
 
-static struct part expected_of(const struct tt_job *job, int from)
+static struct part expected_of(const struct tt_job *job, const struct tt_party *all, int from)
 {
-    const int me = job->comm->rank, root = job->call->root;
-    static const struct part nothing = {0, MPI_BYTE};
-
     if (!has(job, TT_ROOTED))
-        return part_of(&job->recv, from);
-    if (!job->recv.significant || (has(job, TT_SEND_AT_ROOT) && from != root) || (job->inplace && from == me))
+        return part_of(job, &job->recv, from - all->there);
+    if (!job->recv.significant || (has(job, TT_SEND_AT_ROOT) && from != root_of(job, all)) ||
+        (job->inplace && from == all->rank))
         return nothing;
-    return part_of(&job->recv, from);
+    return part_of(job, &job->recv, from - all->there);
 }
 
 static uint64_t number_of(int from, int to, struct part p)
@@ -272,27 +300,28 @@ static bool holds(const int *range, int rank)
     return rank >= range[0] && rank < range[1];
 }
 
-uint64_t tt_pairs_sum(const struct tt_job *job, const struct tt_pairs *p)
+uint64_t tt_pairs_sum(const struct tt_job *job, const struct tt_party *all, const struct tt_pairs *p)
 {
-    const int me = job->comm->rank;
+    const int me = all->rank;
     uint64_t sum = 0;
 
     for (int to = p->to[0]; to < p->to[1] && holds(p->from, me); to++)
-        sum += number_of(me, to, sent_to(job, to));
+        sum += number_of(me, to, sent_to(job, all, to));
     for (int from = p->from[0]; from < p->from[1] && holds(p->to, me); from++)
-        sum -= number_of(from, me, expected_of(job, from));
+        sum -= number_of(from, me, expected_of(job, all, from));
     return sum;
 }
 
-void tt_pair_print(char *text, size_t size, const struct tt_job *job, int from, int to, bool sends)
+void tt_pair_print(char *text, size_t size, const struct tt_job *job, const struct tt_party *all, int from, int to,
+                   bool sends)
 {
-    const int me = job->comm->rank;
+    const int me = all->rank;
     struct part p;
 
     *text = '\0';
     if (me != (sends ? from : to))
         return;
-    p = sends ? sent_to(job, to) : expected_of(job, from);
+    p = sends ? sent_to(job, all, to) : expected_of(job, all, from);
     if (p.count)
         print_block(text, size, p.count, p.type);
     else

@@ -27,7 +27,7 @@ static const struct tt_comm *world(void)
 /* Beyond those of the plans that use the same communicator. */
 static int tag(void)
 {
-    return tt_tag_beyond(world()->slots);
+    return tt_tag_beyond(world()->slots) + TT_TAG_NOTICE;
 }
 
 bool tt_nccl_notice_serves(void)

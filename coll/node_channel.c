@@ -491,6 +491,63 @@ void tt_channel_post(struct tt_channel *c, struct tt_flight *f)
         tt_channel_break(c);
 }
 
+/* ---- without flights ---- */
+
+bool tt_channel_is_short(const struct tt_channel *c, size_t n)
+{
+    return n < TT_PUT_LEAST && n <= chunk_of(c, n);
+}
+
+bool tt_channel_send_now(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n)
+{
+    const bool is_inline = n <= TT_INLINE, is_free = !c->sends.first && !c->broken && tt_ring_is_level(&c->out);
+    char *bytes;
+    struct tt_record *r = is_free ? tt_ring_claim(&c->out, is_inline ? 0 : n, &bytes) : NULL;
+
+    if (!r)
+        return false;
+    r->length = (uint32_t)n;
+    r->context = context;
+    r->tag = tag;
+    r->kind = TT_BEGINS;
+    r->is_inline = is_inline;
+    r->spoilt = false;
+    if (is_inline) {
+        bytes = r->data;
+    } else {
+        r->total = n;
+        r->stores = TT_STORES_PLAIN;
+    }
+    memcpy(bytes, buf, n);
+    tt_ring_publish(&c->out);
+    return true;
+}
+
+/* Is it the whole of that message, as it should be? */
+static bool is_all_of(const struct tt_record *r, uint64_t context, int tag, size_t n)
+{
+    return r->kind == TT_BEGINS && r->tag == tag && r->context == context && r->length == n && !r->spoilt &&
+           (r->is_inline || r->total == n);
+}
+
+const char *tt_channel_look(struct tt_channel *c, uint64_t context, int tag, size_t n, unsigned times)
+{
+    const struct tt_record *r;
+
+    if (c->expected || c->strays || c->broken || !tt_ring_is_level(&c->in))
+        return NULL;
+    while (!(r = tt_ring_look(&c->in)) && times > 1)
+        times--;
+    if (!r || !is_all_of(r, context, tag, n))
+        return NULL;
+    return r->is_inline ? r->data : c->in.bytes + (n ? r->at : 0);
+}
+
+void tt_channel_pass(struct tt_channel *c)
+{
+    tt_ring_pass(&c->in);
+}
+
 void tt_channel_poll(struct tt_channel *c)
 {
     if (!tt_ring_is_level(&c->out))

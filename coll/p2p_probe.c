@@ -57,14 +57,28 @@ TT_PUBLIC int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *messag
                                      : wait_for((struct probe){source, tag, comm, .message = message, .status = status}));
 }
 
+/* In vain: who looks without end waits, too. */
+static int looked(int error, int flag, int source, int tag, MPI_Comm comm, const void *caller)
+{
+    if (error == MPI_SUCCESS && !flag)
+        tt_watch_look(comm, source, tag, caller);
+    return error;
+}
+
 TT_PUBLIC int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
+    int error;
+
     progress();
-    return PMPI_Iprobe(source, tag, comm, flag, status);
+    error = PMPI_Iprobe(source, tag, comm, flag, status);
+    return looked(error, *flag, source, tag, comm, __builtin_return_address(0));
 }
 
 TT_PUBLIC int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
 {
+    int error;
+
     progress();
-    return PMPI_Improbe(source, tag, comm, flag, message, status);
+    error = PMPI_Improbe(source, tag, comm, flag, message, status);
+    return looked(error, *flag, source, tag, comm, __builtin_return_address(0));
 }

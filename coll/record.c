@@ -161,7 +161,11 @@ static void comm_add(struct tt_comm *c, MPI_Comm comm)
     if (!c->ordinal) {
         entry = comm_at(++ncomms);
         *entry = (struct tt_record_comm){
-            .id = c->mark ? c->mark : c->id, .rank = c->rank, .size = c->size, .inter = c->inter};
+            .id = c->mark ? c->mark : c->id,
+            .rank = c->rank + (c->second ? c->peers : 0),
+            .size = c->size + (c->inter ? c->peers : 0),
+            .inter = c->inter,
+            .others = c->inter && !c->second ? c->size : 0};
         comm_name(comm, entry->name, sizeof entry->name);
         entry->ordinal = ncomms;
         c->ordinal = ncomms;
@@ -173,6 +177,14 @@ static void made(struct tt_comm *c, MPI_Comm comm)
 {
     if (file.head)
         comm_add(c, comm);
+}
+
+static void named(const struct tt_comm *c, MPI_Comm comm)
+{
+    struct tt_record_comm *entry = comm_at(c->ordinal);
+
+    if (file.head && c->ordinal && entry->ordinal == c->ordinal)
+        comm_name(comm, entry->name, sizeof entry->name);
 }
 
 /* Its place, unless another has that by now. */
@@ -249,8 +261,8 @@ static void enter(struct tt_event *e)
     atomic_signal_fence(memory_order_seq_cst);
     if (e->comm && !e->comm->ordinal)
         comm_add(e->comm, e->call->comm);
-    else if (e->comm && e->number == 0 && comm_of(e)) /* it has got a name since it was made */
-        comm_name(e->call->comm, comm_of(e)->name, sizeof comm_of(e)->name);
+    else if (e->comm && e->number == 0) /* its name may have come past the wrapper */
+        named(e->comm, e->call->comm);
     l->comm = e->comm ? e->comm->ordinal : 0;
     l->number = e->number;
     l->entered = e->entered;
@@ -392,6 +404,13 @@ static void enter_spot(const struct tt_spot *s)
     copy_text(at->name, sizeof at->name, s->name);
 }
 
+/* It is about another request by now. */
+static void renew_spot(const struct tt_spot *s)
+{
+    if (file.head)
+        fill_spot(spot(), s);
+}
+
 static void leave_spot(const struct tt_spot *s)
 {
     struct tt_record_spot *at = spot();
@@ -403,6 +422,15 @@ static void leave_spot(const struct tt_spot *s)
     at->left = tt_ticks();
 }
 
+/* Who looks for messages from one rank after another looks for any. */
+static bool is_in_turn(struct tt_record_spot *at, const struct tt_spot *s)
+{
+    if (!s->awaited.kind || strcmp(s->awaited.kind, TT_PROBE) != 0 || strcmp(at->awaits, TT_PROBE) != 0)
+        return false;
+    at->peer = MPI_ANY_SOURCE;
+    return true;
+}
+
 /* Of tests in a row for the same, the first tells since when. */
 static void ask(const struct tt_spot *s)
 {
@@ -410,8 +438,8 @@ static void ask(const struct tt_spot *s)
 
     if (!file.head)
         return;
-    if (!at->asked || at->line != (uintptr_t)s->awaited.line || at->peer != s->peer ||
-        at->caller != (uintptr_t)s->caller)
+    if (!at->asked || at->line != (uintptr_t)s->awaited.line || at->caller != (uintptr_t)s->caller ||
+        (at->peer != s->peer && at->peer != MPI_ANY_SOURCE && !is_in_turn(at, s)))
         fill_spot(at, s);
     at->asked = s->entered;
 }
@@ -567,10 +595,12 @@ const struct tt_listener tt_listen_record = {.open = open_record,
                                              .close = close_record,
                                              .end = end_record,
                                              .made = made,
+                                             .named = named,
                                              .enter = enter,
                                              .begin = begin,
                                              .move = move,
                                              .leave = leave,
                                              .enter_spot = enter_spot,
+                                             .renew_spot = renew_spot,
                                              .leave_spot = leave_spot,
                                              .ask = ask};

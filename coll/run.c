@@ -95,11 +95,53 @@ static int finish(struct tt_task *task, const struct tt_call *c, struct tt_comm 
     return error == TT_TASK_FAILED ? tt_call_fail(c, comm, task->why) : error;
 }
 
+/* What was begun in one breath has to wait. */
+static __attribute__((noinline)) int go_on(const struct tt_call *c, struct tt_comm *comm, struct tt_event *event,
+                                           const struct tt_brief *brief, const struct tt_entry *entry,
+                                           struct tt_job *job)
+{
+    struct tt_task task;
+
+    task.alg = entry->choice.alg;
+    tt_task_go_on(&task, job, brief);
+    return finish(&task, c, comm, event);
+}
+
+/* Nothing else is under way, and it is a call that can be carried out in one breath: then it is, and *error is what it
+ * returns. */
+static bool run_again(const struct tt_call *c, struct tt_comm *comm, struct tt_event *event, int *error)
+{
+    struct tt_brief brief;
+    struct tt_job *job;
+    const struct tt_entry *entry = tt_is_under_way() ? NULL : tt_begin_again(c, comm, &job, &brief);
+    struct tt_slot *slot = &comm->slot[comm->sequence];
+
+    if (!entry || slot->turn != slot->tickets)
+        return false;
+    brief.with.slot = tt_comm_next_slot(comm);
+    slot->tickets++;
+    brief.glances = tt_wait_glances();
+    brief.moved = event != NULL;
+    if (event)
+        tt_event_begin(event, entry->choice.alg, job);
+    *error = MPI_SUCCESS;
+    if (!tt_brief_run(&brief)) {
+        *error = go_on(c, comm, event, &brief, entry, job);
+        return true;
+    }
+    slot->turn++;
+    tt_wait_in_passing();
+    if (event && brief.waits)
+        tt_event_move(event, brief.moved);
+    tt_watch_leave(event, MPI_SUCCESS, NULL);
+    return true;
+}
+
 /* Its ranks may not all be in the same call: so before that is known, nothing is done together that they might do in
  * different orders. */
 static int check_first(const struct tt_call *c, struct tt_comm *comm)
 {
-    const int error = tt_checks(comm) ? tt_check_call(c, comm, TT_CALL_BLOCKING) : MPI_SUCCESS;
+    const int error = tt_checks(comm) ? tt_check_call(c, comm, TT_CALL_BLOCKING, NULL) : MPI_SUCCESS;
 
     if (error == MPI_SUCCESS)
         tt_comm_of(c->comm, TT_LOCATED, &comm);
@@ -123,6 +165,8 @@ static int run(const struct tt_call *c, struct tt_event *event)
     default:
         return tt_call_native(c);
     }
+    if (!tt_config.check && run_again(c, comm, event, &error))
+        return error;
     error = tt_config.check ? check_first(c, comm) : MPI_SUCCESS;
     if (error != MPI_SUCCESS)
         return error;

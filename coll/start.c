@@ -255,7 +255,7 @@ static enum tt_begun begin_checked(struct work *w)
     enum tt_begun begun;
     int error;
 
-    if (w->comm->size > 1 && !(tt_rows[w->call.coll].traits & TT_NEIGHBOURS))
+    if (w->comm->wire_comm != MPI_COMM_NULL && !(tt_rows[w->call.coll].traits & TT_NEIGHBOURS))
         w->call.comm = w->comm->wire_comm;
     begun = tt_begin(&w->call, w->comm, TT_PERSISTENT, &w->job, &w->task, &error);
     tt_watch_begin(w->watched, &w->task);
@@ -286,7 +286,7 @@ static void go_checked(struct work *w, enum tt_call_form form)
 {
     w->task.why[0] = '\0';
     w->task.posted = false;
-    tt_check_open(w->check, &w->call, w->comm, form);
+    tt_check_open(w->check, &w->call, w->comm, form, NULL);
     w->poll = (struct tt_poll){.poll = poll_checked, .calls_out = true};
     if (!poll_checked(&w->poll))
         tt_poll_add(&w->poll);
@@ -411,16 +411,16 @@ static void take_event(struct work *w, const struct tt_event *event)
     w->watched = &w->event;
 }
 
-/* This rank cannot even say what it calls: the others learn it when they have waited long enough. */
-static int give_up(struct work *w, struct tt_event *event)
+/* This rank cannot do it, and all are told. It waits for that, having no memory to do it later. w may be NULL. */
+static int give_up(const struct tt_call *c, struct tt_comm *comm, struct work *w, struct tt_event *event)
 {
-    struct tt_comm *comm = w->comm;
-    const MPI_Comm user = w->call.comm;
+    int error;
 
-    comm->lost = comm->size > 1;
-    work_free(w);
-    tt_watch_leave(event, MPI_ERR_NO_MEM, NULL);
-    return tt_raise(user, "out of host memory, or of requests");
+    if (w)
+        work_free(w);
+    error = tt_check_call(c, comm, TT_CALL_NONBLOCKING, "out of host memory, or of requests");
+    tt_watch_leave(event, error, NULL);
+    return error;
 }
 
 /* What the call names is held, if it means something. 0, or -1 if there is no memory. */
@@ -437,10 +437,10 @@ static int keep_checked(struct work *w)
     return w->check && !error ? 0 : -1;
 }
 
-static int start_checked(struct work *w, struct tt_event *event, MPI_Request *request)
+static int start_checked(const struct tt_call *c, struct work *w, struct tt_event *event, MPI_Request *request)
 {
     if (keep_checked(w) || tt_stub_open(&w->stub, false) != MPI_SUCCESS)
-        return give_up(w, event);
+        return give_up(c, w->comm, w, event);
     *request = w->stub.request;
     tt_ticket_open(&w->ticket, *request, &nonblocking, false);
     take_event(w, event);
@@ -458,12 +458,14 @@ static int run_nonblocking(const struct tt_call *c, struct tt_event *event, MPI_
     if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, TT_KNOWN, &comm) != MPI_SUCCESS)
         return hand_over(c, event, request);
     w = work_new(c, comm);
+    if (!w && tt_checks(comm))
+        return give_up(c, comm, NULL, event);
     if (!w) {
         tt_watch_leave(event, MPI_ERR_NO_MEM, NULL);
         return tt_raise(c->comm, "out of host memory");
     }
     if (tt_checks(comm))
-        return start_checked(w, event, request);
+        return start_checked(c, w, event, request);
     begun = tt_begin(&w->call, comm, TT_NONBLOCKING, &w->job, &w->task, &error);
     tt_watch_begin(event, &w->task);
     switch (begun) {
@@ -532,7 +534,7 @@ static const struct tt_business persistent = {.start = restart, .settle = settle
 /* Making one is a call for which the ranks meet, in the same order as for all others. */
 static int check_init(const struct tt_call *c, struct tt_comm *comm)
 {
-    return tt_checks(comm) ? tt_check_call(c, comm, TT_CALL_INIT) : MPI_SUCCESS;
+    return tt_checks(comm) ? tt_check_call(c, comm, TT_CALL_INIT, NULL) : MPI_SUCCESS;
 }
 
 static int run_init(const struct tt_call *c, MPI_Info info, MPI_Request *request)

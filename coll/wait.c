@@ -64,7 +64,7 @@ TT_PUBLIC int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     return tested(error, error != MPI_SUCCESS || *flag, 1, request, __builtin_return_address(0));
 }
 
-TT_PUBLIC int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+static int get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
     MPI_Status own, *seen = status == MPI_STATUS_IGNORE ? &own : status;
     struct tt_ticket *t;
@@ -79,6 +79,13 @@ TT_PUBLIC int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status 
         error = tt_ticket_settle(t, seen, error);
     tt_ticket_give(t);
     return error;
+}
+
+TT_PUBLIC int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    const int error = get_status(request, flag, status);
+
+    return tested(error, error != MPI_SUCCESS || *flag, 1, &request, __builtin_return_address(0));
 }
 
 /* ---- many ---- */
@@ -204,7 +211,16 @@ struct wait {
     int *index; /* of any; of some: how many */
     int *which;
     MPI_Status *status;
+    struct tt_spot *spot; /* NULL: nobody listens */
 };
+
+/* Not yet: who listens is told what it is that is not. */
+static bool go_on(struct wait *w, bool done)
+{
+    if (!done)
+        tt_watch_wait_on(w->spot, w->many->n, w->many->requests);
+    return done;
+}
 
 static bool all_done(void *what)
 {
@@ -212,7 +228,7 @@ static bool all_done(void *what)
 
     tt_progress();
     w->error = test_all(w->many, &w->flag);
-    return w->flag || w->error != MPI_SUCCESS;
+    return go_on(w, w->flag || w->error != MPI_SUCCESS);
 }
 
 static bool any_done(void *what)
@@ -221,7 +237,7 @@ static bool any_done(void *what)
 
     tt_progress();
     w->error = test_any(w->many, w->index, &w->flag, w->status);
-    return w->flag || w->error != MPI_SUCCESS;
+    return go_on(w, w->flag || w->error != MPI_SUCCESS);
 }
 
 static bool some_done(void *what)
@@ -230,7 +246,15 @@ static bool some_done(void *what)
 
     tt_progress();
     w->error = test_some(w->many, w->index, w->which);
-    return *w->index != 0 || w->error != MPI_SUCCESS;
+    return go_on(w, *w->index != 0 || w->error != MPI_SUCCESS);
+}
+
+/* With several of which one may not come, it is worth while to poll: the first that is not over as the wait begins need
+ * not be that. */
+static bool polls(struct wait *w, int n, struct tt_spot *spot)
+{
+    w->spot = n > 1 ? spot : NULL;
+    return n > 0 && (w->spot || !passes_through());
 }
 
 /* Until it is done; or asks once. */
@@ -255,7 +279,7 @@ TT_PUBLIC int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[])
 {
     struct wait w = {0};
 
-    WATCHED("Waitall", n, requests, true, passes_through() || n <= 0 ? PMPI_Waitall(n, requests, statuses)
+    WATCHED("Waitall", n, requests, true, !polls(&w, n, spot) ? PMPI_Waitall(n, requests, statuses)
                                                      : many_ask(&w, n, requests, statuses, all_done, true));
 }
 
@@ -263,7 +287,7 @@ TT_PUBLIC int MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status 
 {
     struct wait w = {.index = index, .status = status};
 
-    WATCHED("Waitany", n, requests, false, passes_through() || n <= 0 ? PMPI_Waitany(n, requests, index, status)
+    WATCHED("Waitany", n, requests, false, !polls(&w, n, spot) ? PMPI_Waitany(n, requests, index, status)
                                                      : many_ask(&w, n, requests, MPI_STATUSES_IGNORE, any_done, true));
 }
 
@@ -271,7 +295,7 @@ TT_PUBLIC int MPI_Waitsome(int n, MPI_Request requests[], int *k, int which[], M
 {
     struct wait w = {.index = k, .which = which};
 
-    WATCHED("Waitsome", n, requests, false, passes_through() || n <= 0 ? PMPI_Waitsome(n, requests, k, which, statuses)
+    WATCHED("Waitsome", n, requests, false, !polls(&w, n, spot) ? PMPI_Waitsome(n, requests, k, which, statuses)
                                                       : many_ask(&w, n, requests, statuses, some_done, true));
 }
 

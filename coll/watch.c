@@ -6,6 +6,7 @@
 
 #include "coll/caller.h"
 #include "coll/hash.h"
+#include "coll/world.h"
 
 static const struct tt_listener *const all[] = {
 #define TT_LISTENER(id) &tt_listen_##id,
@@ -83,23 +84,40 @@ static uint64_t count_made(uint64_t group)
     return made;
 }
 
-/* Of the ranks of a communicator in MPI_COMM_WORLD. 0: some are from elsewhere. */
-static uint64_t hash_group(MPI_Comm comm, int size)
+/* Of the ranks of a group in MPI_COMM_WORLD. 0: some are from elsewhere. Frees it. */
+static uint64_t hash_group(MPI_Group group)
 {
-    MPI_Group ours, world;
+    MPI_Group world;
     uint64_t h = TT_HASH_OF_NOTHING;
+    int size;
 
-    PMPI_Comm_group(comm, &ours);
-    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Group_size(group, &size);
+    PMPI_Comm_group(tt_world(), &world);
     for (int i = 0; i < size && h; i++) {
         int there;
 
-        PMPI_Group_translate_ranks(ours, 1, &i, world, &there);
+        PMPI_Group_translate_ranks(group, 1, &i, world, &there);
         h = there == MPI_UNDEFINED ? 0 : tt_hash(h, &there, sizeof there);
     }
-    PMPI_Group_free(&ours);
+    PMPI_Group_free(&group);
     PMPI_Group_free(&world);
     return h;
+}
+
+/* Of an intercommunicator, of both groups, in an order that both know. */
+static uint64_t hash_comm(struct tt_comm *c, MPI_Comm comm)
+{
+    MPI_Group group;
+    uint64_t ours, theirs;
+
+    PMPI_Comm_group(comm, &group);
+    ours = hash_group(group);
+    if (!c->inter)
+        return ours;
+    PMPI_Comm_remote_group(comm, &group);
+    theirs = hash_group(group);
+    c->second = ours > theirs;
+    return !ours || !theirs ? 0 : c->second ? tt_hash(theirs, &ours, sizeof ours) : tt_hash(ours, &theirs, sizeof theirs);
 }
 
 /* All ranks of a group make its communicators in the same order: so they know which one it is without having agreed on
@@ -107,7 +125,7 @@ static uint64_t hash_group(MPI_Comm comm, int size)
  * was used first. */
 static void mark(struct tt_comm *c, MPI_Comm comm, bool late)
 {
-    const uint64_t group = c->inter || c->size == 1 ? 0 : hash_group(comm, c->size) ^ late;
+    const uint64_t ranks = c->inter || c->size > 1 ? hash_comm(c, comm) : 0, group = ranks ? ranks ^ late : 0;
     const uint64_t made = group ? count_made(group) : 0;
 
     c->mark = made ? tt_hash(group, &made, sizeof made) | 1 : 0;
@@ -121,6 +139,14 @@ void tt_watch_made(MPI_Comm comm)
         return;
     mark(c, comm, false);
     TELL(made, c, comm);
+}
+
+void tt_watch_named(MPI_Comm comm)
+{
+    const struct tt_comm *c = tt_listening && comm != MPI_COMM_NULL ? tt_comm_known(comm) : NULL;
+
+    if (c)
+        TELL(named, c, comm);
 }
 
 /* ---- collectives ---- */
@@ -143,19 +169,19 @@ struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enu
     return e;
 }
 
-void tt_event_begin(struct tt_event *e, const struct tt_task *task)
+void tt_event_begin(struct tt_event *e, const struct tt_alg *alg, const struct tt_job *job)
 {
     e->begun = tt_ticks();
     e->setup = tt_setup_spent - e->setup;
-    e->alg = task->alg;
-    e->job = task->job;
+    e->alg = alg;
+    e->job = job;
     TELL(begin, e);
     e->job = NULL;
 }
 
-void tt_event_move(struct tt_event *e)
+void tt_event_move(struct tt_event *e, uint64_t moved)
 {
-    e->moved = tt_ticks();
+    e->moved = moved;
     TELL(move, e);
 }
 
@@ -195,4 +221,9 @@ void tt_spot_ask(struct tt_spot *s)
     s->entered = tt_ticks();
     s->caller = tt_caller_of(s->caller);
     TELL(ask, s);
+}
+
+void tt_spot_renew(const struct tt_spot *s)
+{
+    TELL(renew_spot, s);
 }

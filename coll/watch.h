@@ -53,13 +53,15 @@ struct tt_awaited {
 struct tt_spot {
     const char *name; /* "Recv", as in MPI_Recv */
     MPI_Comm comm;    /* or MPI_COMM_NULL */
-    int peer, tag;    /* or TT_NOBODY */
+    int peer, tag;    /* or TT_NOBODY, TT_SOMEBODY */
     const void *caller;
     uint64_t entered; /* tt_ticks() */
     struct tt_awaited awaited; /* of a wait for requests: the first that was not over as it began, */
     int more;                  /* and how many others there are */
+    unsigned beat;             /* when that was looked at */
 };
-enum { TT_NOBODY = -32000 };
+enum { TT_NOBODY = -32000, TT_SOMEBODY = -32001 }; /* nobody in particular; somebody, but MPI does not say whom */
+#define TT_PROBE "probe" /* awaited.kind: a message that is looked for, again and again */
 
 /* NULL for what is of no interest. */
 struct tt_listener {
@@ -67,14 +69,16 @@ struct tt_listener {
     void (*close)(void); /* in MPI_Finalize, on all ranks, while MPI still works */
     void (*end)(void);   /* after it */
     void (*made)(struct tt_comm *c, MPI_Comm comm);
+    void (*named)(const struct tt_comm *c, MPI_Comm comm); /* it has got another name */
     void (*enter)(struct tt_event *e);
     void (*begin)(struct tt_event *e);
     void (*move)(struct tt_event *e);
     void (*beat)(struct tt_event *e, const struct tt_task *task); /* it still waits, when tt_beats has gone on */
     void (*leave)(struct tt_event *e);
     void (*enter_spot)(const struct tt_spot *s);
+    void (*renew_spot)(const struct tt_spot *s); /* what it waits for is another by now */
     void (*leave_spot)(const struct tt_spot *s);
-    void (*ask)(const struct tt_spot *s); /* a test of requests was in vain: now */
+    void (*ask)(const struct tt_spot *s); /* a test of requests, or a look for a message, was in vain: now */
 };
 #define TT_LISTENER(id) extern const struct tt_listener tt_listen_##id;
 #include "coll/watch.def"
@@ -123,8 +127,8 @@ void tt_watch_end(void);
 /* ---- for those who carry calls out ---- */
 
 struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enum tt_flavour flavour);
-void tt_event_begin(struct tt_event *e, const struct tt_task *task);
-void tt_event_move(struct tt_event *e);
+void tt_event_begin(struct tt_event *e, const struct tt_alg *alg, const struct tt_job *job);
+void tt_event_move(struct tt_event *e, uint64_t moved);
 void tt_event_beat(struct tt_event *e, const struct tt_task *task);
 void tt_event_leave(struct tt_event *e, int error, const struct tt_task *task);
 
@@ -138,7 +142,7 @@ static inline struct tt_event *tt_watch_enter(struct tt_event *e, const struct t
 static inline void tt_watch_begin(struct tt_event *e, const struct tt_task *task)
 {
     if (e)
-        tt_event_begin(e, task);
+        tt_event_begin(e, task->alg, task->job);
 }
 
 /* After a poll in vain. */
@@ -147,7 +151,7 @@ static inline void tt_watch_poll(struct tt_event *e, const struct tt_task *task)
     if (!e)
         return;
     if (!e->moved && tt_task_has_moved(task))
-        tt_event_move(e);
+        tt_event_move(e, tt_ticks());
     if (e->beat != atomic_load_explicit(&tt_beats, memory_order_relaxed))
         tt_event_beat(e, task);
 }
@@ -169,10 +173,12 @@ static inline void tt_watch_hand_over(struct tt_event *e, int error)
 
 /* A constructor of communicators has returned this one. */
 void tt_watch_made(MPI_Comm comm);
+void tt_watch_named(MPI_Comm comm);
 
 void tt_spot_enter(struct tt_spot *s);
 void tt_spot_leave(const struct tt_spot *s);
 void tt_spot_ask(struct tt_spot *s);
+void tt_spot_renew(const struct tt_spot *s);
 
 /* Around a call of the program's, not of Tutti's own. Returns s, or NULL where nobody listens, which unwatch takes. */
 static inline struct tt_spot *tt_watch_spot(struct tt_spot *s, const char *name, MPI_Comm comm, int peer, int tag,
@@ -183,6 +189,19 @@ static inline struct tt_spot *tt_watch_spot(struct tt_spot *s, const char *name,
     *s = (struct tt_spot){.name = name, .comm = comm, .peer = peer, .tag = tag, .caller = caller};
     tt_spot_enter(s);
     return s;
+}
+
+/* A look for a message was in vain. */
+static inline void tt_watch_look(MPI_Comm comm, int peer, int tag, const void *caller)
+{
+    if (__builtin_expect(!tt_listening, 1) || tt_inside)
+        return;
+    tt_spot_ask(&(struct tt_spot){.name = "Iprobe",
+                                  .comm = comm,
+                                  .peer = peer,
+                                  .tag = tag,
+                                  .caller = caller,
+                                  .awaited = {.kind = TT_PROBE, .comm = comm, .peer = peer, .tag = tag}});
 }
 
 static inline void tt_unwatch_spot(const struct tt_spot *s)

@@ -13,7 +13,7 @@
 enum { DOCTOR_FARTHEST = 1 << 22 };
 
 /* The peer of a call that is for nobody in particular (record.def). */
-enum { DOCTOR_NOBODY = -32000 };
+enum { DOCTOR_NOBODY = -32000, DOCTOR_SOMEBODY = -32001 }; /* peers: as in coll/watch.h */
 
 /* What is known of a process beyond its file. */
 enum doctor_life {
@@ -32,6 +32,7 @@ struct doctor_rank {
     const struct tt_record_line *inside; /* the blocking collective that it is in, or the nonblocking one that it waits
                                             for; NULL: none */
     const struct tt_record_spot *spot;   /* the other call of MPI that it is in; NULL: none */
+    bool reads;                          /* the kernel has it wait for a disk, or for files of another host */
     bool asks;                           /* it is in none that waits, but tests the spot's request again and again */
 };
 
@@ -39,6 +40,7 @@ struct doctor_rank {
 struct doctor_comm {
     uint64_t id;
     int size;
+    bool inter; /* an intercommunicator: the one group's ranks, then the other's */
     char name[64];
     struct doctor_member {
         int world;                           /* its rank in MPI_COMM_WORLD; -1: not known */
@@ -102,6 +104,10 @@ void doctor_remark(struct doctor_job *job, const char *format, ...) __attribute_
 bool doctor_join(struct doctor_job *job);
 void doctor_part(struct doctor_job *job);
 struct doctor_comm *doctor_comm_of(struct doctor_job *job, const struct doctor_rank *rank, uint32_t ordinal);
+
+/* The rank of MPI_COMM_WORLD that the spot of a rank names as its peer; -1: it names none that is known. */
+int doctor_peer(struct doctor_job *job, const struct doctor_rank *rank);
+bool doctor_has_finished(const struct doctor_rank *rank); /* it has come to MPI_Finalize, and will send nothing more */
 
 /* A member's line for a call; NULL: it is not there. Calls that were entered on it. */
 const struct tt_record_line *doctor_line(const struct doctor_member *m, uint64_t number);

@@ -131,22 +131,36 @@ static int await_all(const struct doctor_job *job, const struct doctor_comm *c, 
     return n;
 }
 
-/* For how many ranks this one waits in another call than a collective: in one for a message, for its peer. */
+/* Is it in a call for which all come together, and that is no collective? */
+static bool is_among_all(const struct doctor_rank *rank)
+{
+    return rank->spot && !rank->inside && !rank->asks && rank->spot->peer == DOCTOR_NOBODY &&
+           strncmp(rank->spot->name, "Wait", 4) != 0;
+}
+
+/* Does it wait for somebody, but nobody can know for whom? */
+static bool waits_for_any(const struct doctor_rank *rank)
+{
+    return rank->spot && !rank->inside &&
+           (rank->spot->peer == DOCTOR_SOMEBODY || (rank->spot->peer < 0 && rank->spot->peer != DOCTOR_NOBODY));
+}
+
+/* For how many ranks this one waits in another call than a collective: in one for a message, for its peer. One that has
+ * come to its end sends nothing more: who waits for it has made the mistake. */
 static int await_others(struct doctor_job *job, int i, struct doctor_set *awaited)
 {
     const struct doctor_rank *rank = &job->ranks[i];
     const struct tt_record_spot *s = rank->spot;
-    const struct doctor_comm *c = s ? doctor_comm_of(job, rank, s->comm) : NULL;
+    int peer;
 
     if (rank->r && rank->r->head.phase == TT_FINALIZING)
         return await_end(job, awaited);
-    if (!s || rank->inside)
+    if (is_among_all(rank))
+        return await_all(job, doctor_comm_of(job, rank, s->comm), s->name, awaited);
+    peer = s && !rank->inside ? doctor_peer(job, rank) : -1;
+    if (peer < 0 || doctor_has_finished(&job->ranks[peer]))
         return 0;
-    if (s->peer == DOCTOR_NOBODY)
-        return rank->asks || strncmp(s->name, "Wait", 4) == 0 ? 0 : await_all(job, c, s->name, awaited);
-    if (!c || s->peer < 0 || s->peer >= c->size || c->members[s->peer].world < 0)
-        return 0;
-    awaited->has[c->members[s->peer].world] = 1;
+    awaited->has[peer] = 1;
     return 1;
 }
 
@@ -318,6 +332,17 @@ static void tell(struct doctor_job *job, const struct waits *w, struct doctor_se
              say_fate(fate, &job->ranks[i], n), doctor_where(job, &job->ranks[i], job->lives));
 }
 
+/* Who waits for somebody is no culprit where another is. */
+static void drop_waiters(const struct doctor_job *job, struct doctor_set *culprits)
+{
+    bool others = false;
+
+    for (int i = 0; i < job->size; i++)
+        others |= culprits->has[i] && !waits_for_any(&job->ranks[i]);
+    for (int i = 0; i < job->size && others; i++)
+        culprits->has[i] &= !waits_for_any(&job->ranks[i]);
+}
+
 /* Where one has ended of itself, those that were killed were so on its account, some before they came to wait. */
 static void find_culprits(const struct doctor_job *job, const struct waits *w, struct doctor_set *culprits)
 {
@@ -331,6 +356,24 @@ static void find_culprits(const struct doctor_job *job, const struct waits *w, s
     }
     for (int i = 0; i < job->size && ended; i++)
         culprits->has[i] &= job->ranks[i].life != DOCTOR_IS_GONE;
+    drop_waiters(job, culprits);
+}
+
+/* Some are in a collective for which others do not come, and these in another call for which the former do not. The
+ * fewer are told of first. */
+static void tell_apart(struct doctor_job *job, const struct waits *w, const struct doctor_set *same, int i)
+{
+    const bool fewer = doctor_set_count(same) < doctor_set_count(&w->waiting);
+    const struct doctor_set *odd = fewer ? same : &w->waiting, *most = fewer ? &w->waiting : same;
+    const struct doctor_rank *in_odd = &job->ranks[fewer ? i : w->oldest], *in_most = &job->ranks[fewer ? w->oldest : i];
+    struct doctor_finding *f = doctor_find(job, DOCTOR_FAULT, "apart", odd, call_name(in_odd, in_odd->inside));
+
+    if (f)
+        snprintf(f->text, sizeof f->text, "%s %s not match: %s %s, where %s %s %s, and they wait for one another%s%s",
+                 doctor_ranks(odd), doctor_set_count(odd) == 1 ? "does" : "do",
+                 doctor_set_count(odd) == 1 ? "it is" : "they are", doctor_where(job, in_odd, false), doctor_ranks(most),
+                 doctor_set_count(most) == 1 ? "is" : "are", doctor_where(job, in_most, false), job->lives ? ", for " : "",
+                 job->lives ? doctor_time((double)w->longest) : "");
 }
 
 static void tell_culprits(struct doctor_job *job, const struct waits *w)
@@ -346,6 +389,8 @@ static void tell_culprits(struct doctor_job *job, const struct waits *w)
                 gather(job, w, &culprits, i, &told, &same);
                 if (w->in == IN_FAILED && spoilt_line(&job->ranks[i]))
                     tell_error(job, i, spoilt_line(&job->ranks[i]));
+                else if (w->in == IN_COLLECTIVE && is_among_all(&job->ranks[i]))
+                    tell_apart(job, w, &same, i);
                 else
                     tell(job, w, &same, i);
             }

@@ -30,7 +30,7 @@ static struct doctor_comm *add(struct doctor_job *job, uint64_t id, int size)
 
 static bool is_sound(const struct doctor_job *job, const struct tt_record_comm *e)
 {
-    return e->id && !e->inter && e->size > 0 && e->size <= job->size && e->rank >= 0 && e->rank < e->size;
+    return e->id && e->size > 0 && e->size <= job->size && e->rank >= 0 && e->rank < e->size;
 }
 
 static bool join(struct doctor_job *job, int world, const struct tt_record_comm *e)
@@ -50,6 +50,7 @@ static bool join(struct doctor_job *job, int world, const struct tt_record_comm 
                       c->size);
         return true;
     }
+    c->inter = e->inter;
     c->members[e->rank] = (struct doctor_member){.world = world, .rank = &job->ranks[world], .entry = e};
     if (!c->name[0])
         memcpy(c->name, e->name, sizeof e->name);
@@ -176,6 +177,20 @@ struct doctor_comm *doctor_comm_of(struct doctor_job *job, const struct doctor_r
     const struct tt_record_comm *e = rank->r ? record_comm(rank->r, ordinal) : NULL;
 
     return e && e->id ? find(job, e->id) : NULL;
+}
+
+int doctor_peer(struct doctor_job *job, const struct doctor_rank *rank)
+{
+    const struct tt_record_comm *e = rank->spot ? record_comm(rank->r, rank->spot->comm) : NULL;
+    const struct doctor_comm *c = rank->spot ? doctor_comm_of(job, rank, rank->spot->comm) : NULL;
+    const int peer = c && rank->spot->peer >= 0 ? rank->spot->peer + e->others : -1;
+
+    return peer >= 0 && peer < c->size ? c->members[peer].world : -1;
+}
+
+bool doctor_has_finished(const struct doctor_rank *rank)
+{
+    return rank->r && (rank->r->head.phase == TT_FINALIZING || rank->r->head.phase == TT_FINALIZED);
 }
 
 const struct tt_record_line *doctor_line(const struct doctor_member *m, uint64_t number)

@@ -131,7 +131,7 @@ static bool ask_kernel(int pid, char *state, unsigned long long *born)
                         state, born) == 2;
 }
 
-static enum doctor_life life_of(const struct record *r)
+static enum doctor_life life_of(const struct record *r, bool *reads)
 {
     const struct tt_record_head *h = &r->head;
     unsigned long long born;
@@ -145,6 +145,7 @@ static enum doctor_life life_of(const struct record *r)
         return DOCTOR_UNKNOWN;
     if (!ask_kernel(h->pid, &state, &born) || born != h->born || state == 'Z' || state == 'X')
         return DOCTOR_IS_GONE;
+    *reads = state == 'D';
     return state == 'T' || state == 't' ? DOCTOR_STOPPED : DOCTOR_LIVES;
 }
 
@@ -198,7 +199,7 @@ static void look_at(struct doctor_rank *rank)
 {
     const struct record *r = rank->r;
 
-    rank->life = life_of(r);
+    rank->life = life_of(r, &rank->reads);
     rank->seen = last_seen(r);
     if (r->head.phase != TT_RUNNING)
         return;

@@ -246,12 +246,13 @@ void doctor_slow(struct doctor_job *job)
     struct sums s = {.of = calloc((size_t)job->size, sizeof *s.of), .first = INT64_MAX, .unsure = uncertainty(job)};
 
     for (int i = 0; s.of && i < job->ncomms; i++)
-        if (!count_comm(&s, &job->comms[i]))
+        if (!job->comms[i].inter && !count_comm(&s, &job->comms[i]))
             break;
     if (s.of && s.calls >= FEWEST)
         find_stragglers(job, &s, true);
     for (int i = 0; i < job->ncomms; i++)
-        find_routing(job, &job->comms[i]);
+        if (!job->comms[i].inter)
+            find_routing(job, &job->comms[i]);
     if (s.of && s.calls >= FEWEST)
         find_stragglers(job, &s, false);
     free(s.of);

@@ -213,15 +213,18 @@ static const char *peer_words(struct doctor_job *job, const struct doctor_rank *
     const struct doctor_comm *c = doctor_comm_of(job, rank, s->comm);
     const char *call = s->awaits[0] ? s->awaits : s->name;
     const char *way = strstr(call, "ecv") || strstr(call, "robe") ? "from" : "to";
-    const int world = c && s->peer >= 0 && s->peer < c->size ? c->members[s->peer].world : -1;
+    const int world = doctor_peer(job, rank);
+    const char *tag = s->tag >= 0 ? say(" with tag %d", s->tag) : "";
+    const char *on = c && c->id != job->id ? say(" on %s", c->name) : "";
 
-    if (s->peer == DOCTOR_NOBODY)
+    if (s->peer == DOCTOR_NOBODY || s->peer == DOCTOR_SOMEBODY)
         return "";
     if (s->peer < 0)
-        return say(" %s any rank", way);
-    if (world >= 0)
-        return say(" %s rank %d with tag %d", way, world, s->tag);
-    return say(" %s rank %d of its communicator with tag %d", way, s->peer, s->tag);
+        return say(" %s any rank%s%s", way, tag, on);
+    if (world < 0)
+        return say(" %s rank %d of its communicator%s", way, s->peer, tag);
+    return say(" %s rank %d%s%s%s", way, world, doctor_has_finished(&job->ranks[world]) ? " (which is in MPI_Finalize)" : "",
+               tag, on);
 }
 
 static const struct tt_record_line *last_line(const struct record *r)
@@ -246,17 +249,22 @@ static int64_t left_mpi(const struct record *r)
     return left;
 }
 
+/* A loop may have come to the same place before other calls. */
 int64_t doctor_since(const struct doctor_rank *rank)
 {
-    return rank->inside ? (int64_t)rank->inside->entered : rank->spot ? (int64_t)rank->spot->since : left_mpi(rank->r);
+    if (rank->inside)
+        return (int64_t)rank->inside->entered;
+    if (rank->asks)
+        return later((int64_t)rank->spot->since, left_mpi(rank->r));
+    return rank->spot ? (int64_t)rank->spot->since : left_mpi(rank->r);
 }
 
 static const char *in_spot(struct doctor_job *job, const struct doctor_rank *rank, const char *lasting)
 {
     const struct tt_record_spot *s = rank->spot;
-
-    const char *call = rank->asks ? "a loop of MPI_Test" : say("MPI_%s", s->name);
-    const char *what = s->awaits[0] ? say(" for MPI_I%s", s->awaits) : "";
+    const bool looks = strcmp(s->awaits, "probe") == 0;
+    const char *call = !rank->asks ? say("MPI_%s", s->name) : looks ? "a loop of MPI_Iprobe" : "a loop of MPI_Test";
+    const char *what = s->awaits[0] && !looks ? say(" for MPI_I%s", s->awaits) : "";
     const char *others = s->awaits[0] && s->more ? say(" and %u more", s->more) : "";
 
     return say("in %s%s%s%s%s%s", call, what, peer_words(job, rank, s), others, at_line(rank, s->caller), lasting);
@@ -265,10 +273,11 @@ static const char *in_spot(struct doctor_job *job, const struct doctor_rank *ran
 static const char *outside(struct doctor_job *job, const struct doctor_rank *rank, const char *lasting)
 {
     const struct tt_record_line *last = last_line(rank->r);
+    const char *disk = rank->reads ? " (in a read or write of a file that does not end)" : "";
 
     if (!last)
-        return say("outside MPI%s, and has made no collective call", lasting);
-    return say("outside MPI%s, since %s", lasting, doctor_call_on(job, rank, last));
+        return say("outside MPI%s%s, and has made no collective call", lasting, disk);
+    return say("outside MPI%s%s, since %s", lasting, disk, doctor_call_on(job, rank, last));
 }
 
 const char *doctor_where(struct doctor_job *job, const struct doctor_rank *rank, bool timed)

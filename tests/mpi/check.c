@@ -229,22 +229,47 @@ static void persistent_differs(void)
                   "MPI_Barrier_init on rank 2");
     test_success(TT_INIT_NAME(, Allreduce, )(out, in, 6, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &sum));
     test_success(TT_INIT_NAME(, Allreduce, )(out, in, 6, MPI_INT, MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL, &largest));
-    for (int i = 0; i < 2; i++) {
-        MPI_Request *one = test_rank == 1 && i == 0 ? &largest : &sum;
-
-        test_success(MPI_Start(one));
-        error = MPI_Wait(one, MPI_STATUS_IGNORE);
-        if (i == 0)
-            expect(error, "calls of the start of MPI_Allreduce_init on MPI_COMM_WORLD do not match: the op differs: "
-                          "MPI_SUM on ranks 0,2-3; MPI_MAX on rank 1");
-        else
-            test_success(error);
-    }
+    test_success(MPI_Start(&sum));
+    test_success(MPI_Wait(&sum, MPI_STATUS_IGNORE));
     MPI_Request_free(&sum);
     MPI_Request_free(&largest);
 }
+
+/* Each rank starts them in an order of its own, and calls others meanwhile. */
+static void starts_have_no_order(void)
+{
+    enum { MANY = 6 };
+    MPI_Request requests[MANY], barrier;
+    int mine[MANY], sums[MANY], wrong = 0;
+
+    test_now("persistent calls, started in another order on each rank");
+    for (int i = 0; i < MANY; i++)
+        test_success(TT_INIT_NAME(, Allreduce, )(&mine[i], &sums[i], 1, MPI_INT, i % 2 ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD,
+                                                 MPI_INFO_NULL, &requests[i]));
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < MANY; i++)
+            mine[i] = 10 * i + turn + test_rank;
+        for (int i = 0; i < MANY; i++) {
+            if (i == test_rank)
+                test_success(MPI_Ibarrier(MPI_COMM_WORLD, &barrier));
+            test_success(MPI_Start(&requests[(i * 5 + test_rank + turn) % MANY]));
+        }
+        test_success(MPI_Wait(&barrier, MPI_STATUS_IGNORE));
+        test_success(MPI_Waitall(MANY, requests, no_statuses));
+        for (int i = 0; i < MANY; i++)
+            wrong += sums[i] != (i % 2 ? 10 * i + turn + test_size - 1
+                                       : test_size * (10 * i + turn) + test_size * (test_size - 1) / 2);
+    }
+    test_check(wrong == 0, "%d results are wrong", wrong);
+    for (int i = 0; i < MANY; i++)
+        MPI_Request_free(&requests[i]);
+}
 #else
 static void persistent_differs(void)
+{
+}
+
+static void starts_have_no_order(void)
 {
 }
 #endif
@@ -262,6 +287,146 @@ static void nonblocking_does_not_wait(void)
     if (test_rank == 0)
         MPI_Send(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
     test_success(MPI_Wait(&request, MPI_STATUS_IGNORE));
+}
+
+/* ---- copies, and communicators between groups ---- */
+
+/* The first call on a copy that nobody has waited for together is a nonblocking one. */
+static void copies_are_checked(void)
+{
+    MPI_Comm copies[2], one;
+    MPI_Request requests[2];
+    int mine = test_rank, sum = 0;
+
+    for (int i = 0; i < 2; i++)
+        test_success(MPI_Comm_idup(MPI_COMM_WORLD, &copies[i], &requests[i]));
+    test_success(MPI_Waitall(2, requests, no_statuses));
+    one = copies[1];
+    MPI_Comm_set_name(one, "copy");
+    MPI_Comm_set_errhandler(one, MPI_ERRORS_RETURN);
+    test_success(MPI_Ibcast(&mine, test_rank == 2 ? 2 : 1, MPI_INT, 0, one, &requests[0]));
+    expect(MPI_Wait(&requests[0], MPI_STATUS_IGNORE), "calls of MPI_Ibcast on copy do not match: the count differs: 1 x "
+                                                      "MPI_INT on ranks 0-1,3; 2 x MPI_INT on rank 2");
+    for (int i = 0; i < 2; i++) {
+        mine = test_rank;
+        test_now("calls on a copy");
+        test_success(MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, copies[i], &requests[0]));
+        test_success(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+        test_check(sum == test_size * (test_size - 1) / 2, "the sum is %d", sum);
+        test_success(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_MAX, copies[i]));
+        test_check(sum == test_size - 1, "the largest is %d", sum);
+        test_success(MPI_Comm_free(&copies[i]));
+    }
+}
+
+/* Rank 0 on the one side, the others on the other. */
+static MPI_Comm across(const char *name)
+{
+    MPI_Comm side, between;
+
+    MPI_Comm_split(MPI_COMM_WORLD, test_rank == 0, test_rank, &side);
+    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, test_rank == 0 ? 1 : 0, 3, &between);
+    MPI_Comm_free(&side);
+    MPI_Comm_set_name(between, name);
+    MPI_Comm_set_errhandler(between, MPI_ERRORS_RETURN);
+    return between;
+}
+
+/* Roots by what each is told: that of rank 1 of the three, or of the one. */
+static int root_on(bool of_three)
+{
+    if (of_three)
+        return test_rank == 0 ? 1 : test_rank == 2 ? MPI_ROOT : MPI_PROC_NULL;
+    return test_rank == 0 ? MPI_ROOT : 0;
+}
+
+/* Lengths one way need not be those of the other; and what each group scatters is as long in all. */
+static void sides_match(MPI_Comm between)
+{
+    const int here = test_rank == 0, counts[3] = {1, 2, 3}, all[1] = {6};
+    MPI_Request request;
+    int mine = test_rank + 1, got = 0;
+
+    test_now("calls between two groups");
+    test_success(MPI_Barrier(between));
+    test_success(MPI_Allreduce(&mine, &got, 1, MPI_INT, MPI_SUM, between));
+    test_check(got == (here ? 9 : 1), "the sum is %d", got);
+    test_success(MPI_Bcast(&mine, 1, MPI_INT, root_on(true), between));
+    test_check(!here || mine == 3, "it brought %d", mine);
+    test_success(MPI_Allgather(out, here ? 2 : 5, MPI_INT, in, here ? 5 : 2, MPI_INT, between));
+    test_success(MPI_Alltoall(out, here ? 2 : 5, MPI_INT, in, here ? 5 : 2, MPI_INT, between));
+    test_success(MPI_Gather(out, 4, MPI_INT, in, 4, MPI_INT, root_on(false), between));
+    test_success(MPI_Scatter(out, 4, MPI_INT, in, 4, MPI_INT, root_on(true), between));
+    test_success(MPI_Reduce(out, in, 4, MPI_INT, MPI_SUM, root_on(false), between));
+    test_success(MPI_Reduce_scatter_block(out, in, here ? 6 : 2, MPI_INT, MPI_SUM, between));
+    test_success(MPI_Reduce_scatter(out, in, here ? all : counts, MPI_INT, MPI_SUM, between));
+    test_success(MPI_Iallreduce(&mine, &got, 1, MPI_INT, MPI_SUM, between, &request));
+    test_success(MPI_Wait(&request, MPI_STATUS_IGNORE));
+}
+
+static void sides_do_not_match(MPI_Comm between)
+{
+    const int here = test_rank == 0, last = test_rank == 3;
+
+    expect(here ? MPI_Barrier(between) : MPI_Bcast(out, 1, MPI_INT, root_on(true), between),
+           "(ranks 0 | 1-3) do not match: the collective differs: MPI_Bcast on ranks 1-3; MPI_Barrier on "
+           "rank 0");
+    expect(MPI_Allreduce(out, in, last ? 3 : 2, MPI_INT, MPI_SUM, between),
+           "the count differs: 2 x MPI_INT on ranks 0-2; 3 x MPI_INT on rank 3");
+    expect(MPI_Bcast(out, last ? 3 : 2, MPI_INT, root_on(false), between),
+           "the count differs: 2 x MPI_INT on ranks 0-2; 3 x MPI_INT on rank 3");
+    expect(MPI_Reduce(out, in, 1, MPI_INT, last ? MPI_MAX : MPI_SUM, root_on(false), between),
+           "the op differs: MPI_SUM on ranks 0-2; MPI_MAX on rank 3");
+    expect(MPI_Allgather(out, here ? 2 : last ? 4 : 5, MPI_INT, in, here ? 5 : 2, MPI_INT, between),
+           "the count or datatype differs: rank 3 sends 4 x MPI_INT to rank 0, which expects 5 x MPI_INT");
+    expect(MPI_Gather(out, last ? 5 : 4, MPI_INT, in, 4, MPI_INT, root_on(false), between),
+           "the count or datatype differs: rank 3 sends 5 x MPI_INT to rank 0, which expects 4 x MPI_INT");
+}
+
+static void groups_are_checked(void)
+{
+    MPI_Comm between = across("between"), copy;
+    MPI_Request request;
+
+    sides_match(between);
+    sides_do_not_match(between);
+    sides_match(between);
+    test_success(MPI_Comm_idup(between, &copy, &request));
+    test_success(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN);
+    sides_match(copy);
+    sides_do_not_match(copy);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&between);
+}
+
+/* ---- a rank without memory ---- */
+
+static __thread bool starved; /* of the next block */
+
+void *__libc_calloc(size_t n, size_t size);
+
+/* The program's own, which takes the place of the C library's for all. */
+__attribute__((visibility("default"))) void *calloc(size_t n, size_t size)
+{
+    if (!starved)
+        return __libc_calloc(n, size);
+    starved = false;
+    return NULL;
+}
+
+/* It takes part all the same. */
+static void memory_is_not_needed(void)
+{
+    int one = 1, sum = 0;
+
+    test_now("a check, one rank being out of memory");
+    starved = test_rank == 1;
+    test_success(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    test_check(!starved, "nobody asked for memory");
+    test_check(sum == test_size, "the sum is %d", sum);
+    starved = test_rank == 2;
+    expect(MPI_Allreduce(out, in, test_rank == 1 ? 99 : 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD), "the count differs");
 }
 
 /* ---- what matches ---- */
@@ -444,6 +609,10 @@ static void all_that_differs(void)
                                           memory_is_gone,
                                           one_of_three_differs,
                                           persistent_differs,
+                                          starts_have_no_order,
+                                          copies_are_checked,
+                                          groups_are_checked,
+                                          memory_is_not_needed,
                                           nonblocking_does_not_wait,
                                           signatures_are_what_counts,
                                           columns_do_not_overlap,

@@ -147,6 +147,99 @@ static void tests_in_vain(void)
     }
 }
 
+/* It looks for a message that nobody sends. */
+static void looks_in_vain(void)
+{
+    int there = 0;
+
+    go_well(CALLS);
+    while (is_culprit() && !there) {
+        MPI_Iprobe((rank + 1) % size, 7, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+        nap(0.01);
+    }
+    allreduce();
+}
+
+/* Of two messages one has come; of a communicator with a name. */
+static void misses_one_of_two(void)
+{
+    MPI_Request requests[2];
+    MPI_Comm halo;
+    int got[2] = {0, 0};
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &halo);
+    MPI_Comm_set_name(halo, "halo");
+    go_well(CALLS);
+    if (is_culprit()) {
+        MPI_Irecv(&got[0], 1, MPI_INT, 0, 6, halo, &requests[0]);
+        MPI_Irecv(&got[1], 1, MPI_INT, 2, 7, halo, &requests[1]);
+        MPI_Waitall(2, requests, no_statuses); /* one does not come */
+    } else if (rank == 0) {
+        nap(0.2);
+        MPI_Send(&got[0], 1, MPI_INT, culprit, 6, halo);
+    }
+    allreduce();
+}
+
+/* From a rank that has come to its end. */
+static void receives_from_the_finished(void)
+{
+    int got;
+
+    go_well(CALLS);
+    if (is_culprit())
+        MPI_Recv(&got, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void skips_a_fence(void)
+{
+    MPI_Win win;
+
+    MPI_Win_create(a, sizeof a, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    go_well(CALLS);
+    MPI_Win_fence(0, win);
+    if (!is_culprit())
+        MPI_Win_fence(0, win);
+    allreduce();
+}
+
+/* Whoever has the lock sleeps; another waits for it. */
+static void keeps_a_lock(void)
+{
+    MPI_Win win;
+
+    MPI_Win_create(a, sizeof a, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    go_well(CALLS);
+    if (is_culprit()) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);
+        MPI_Put(b, 1, MPI_INT, 2, 0, 1, MPI_INT, win);
+        MPI_Win_flush(2, win);
+        MPI_Send(NULL, 0, MPI_INT, 0, 1, MPI_COMM_WORLD);
+        nap(FOREVER);
+    }
+    if (rank == 0) {
+        MPI_Recv(NULL, 0, MPI_INT, culprit, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);
+        MPI_Put(b, 1, MPI_INT, 2, 0, 1, MPI_INT, win);
+        MPI_Win_unlock(2, win);
+    }
+    allreduce();
+}
+
+/* Between the culprit's group and the others'. */
+static void sleeps_between_groups(void)
+{
+    MPI_Comm side, between;
+
+    MPI_Comm_split(MPI_COMM_WORLD, is_culprit(), rank, &side);
+    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, is_culprit() ? 0 : culprit, 3, &between);
+    MPI_Comm_set_name(between, "between");
+    MPI_Barrier(between);
+    if (is_culprit())
+        nap(FOREVER);
+    MPI_Barrier(between);
+}
+
 static void does_not_split(void)
 {
     MPI_Comm half;
@@ -356,6 +449,12 @@ static const struct {
     {"waits-outside", waits_outside},
     {"waits-for-message", waits_for_message},
     {"tests-in-vain", tests_in_vain},
+    {"looks-in-vain", looks_in_vain},
+    {"misses-one-of-two", misses_one_of_two},
+    {"receives-from-the-finished", receives_from_the_finished},
+    {"skips-a-fence", skips_a_fence},
+    {"keeps-a-lock", keeps_a_lock},
+    {"sleeps-between-groups", sleeps_between_groups},
     {"does-not-split", does_not_split},
     {"receives-in-a-ring", receives_in_a_ring},
     {"crosses", crosses},

@@ -90,6 +90,19 @@ hangs 4 waits-for-message "rank 1 keeps ranks 0,2-3 waiting in $reduce 8 on $w, 
     "rank 1 keeps ranks 0,2-3 waiting in $reduce 8 on $w: $over in MPI_Wait for MPI_Irecv from rank 2 with tag 7 at $place\."
 hangs 3 tests-in-vain "rank 1 keeps ranks 0,2 waiting in MPI_Ibarrier at $place, call 7 on $w, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
     "rank 1 keeps ranks 0,2 waiting in MPI_Ibarrier at $place, call 7 on $w: $over outside MPI, since $reduce 6 on $w\."
+hangs 3 looks-in-vain "rank 1 keeps ranks 0,2 waiting in $reduce 7 on $w, for $time: it is in a loop of MPI_Iprobe from rank 2 with tag 7 at $place for $time\." \
+    "rank 1 keeps ranks 0,2 waiting in $reduce 7 on $w: $over \(in a loop of MPI_Iprobe from rank 2 with tag 7 at $place\|outside MPI, since $reduce 6 on $w\)\."
+hangs 4 misses-one-of-two "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w, for $time: it is in MPI_Waitall for MPI_Irecv from rank 2 with tag 7 on halo at $place for $time\." \
+    "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w: $over in MPI_Waitall for MPI_Irecv from rank 2 with tag 7 on halo at $place\."
+hangs 3 receives-from-the-finished "rank 1 keeps ranks 0,2 waiting in MPI_Finalize, for $time: it is in MPI_Recv from rank 0 (which is in MPI_Finalize) with tag 7 at $place for $time\." \
+    "rank 1 keeps ranks 0,2 waiting in MPI_Finalize: $over in MPI_Recv from rank 0 (which is in MPI_Finalize) with tag 7 at $place\."
+hangs 3 skips-a-fence "rank 1 does not match: it is in $reduce 7 on $w, where ranks 0,2 are in MPI_Win_fence at $place, and they wait for one another, for $time\." \
+    "rank 1 does not match: it is in $reduce 7 on $w, where ranks 0,2 are in MPI_Win_fence at $place, and they wait for one another\."
+hangs 3 keeps-a-lock "rank 1 keeps rank 2 waiting in $reduce 7 on $w, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
+    "rank 1 keeps rank 2 waiting in $reduce 7 on $w: $over outside MPI, since $reduce 6 on $w\."
+between="MPI_Barrier at $place, call"
+hangs 3 sleeps-between-groups "rank 1 keeps ranks 0,2 waiting in $between 2 on between, for $time: it is outside MPI for $time, since $between 1 on between\." \
+    "rank 1 keeps ranks 0,2 waiting in $between 2 on between: $over outside MPI, since $between 1 on between\."
 hangs 4 does-not-split "rank 1 keeps ranks 0,2-3 waiting in MPI_Comm_split at $place, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
     "rank 1 keeps ranks 0,2-3 waiting in MPI_Comm_split at $place: $over outside MPI, since $reduce 6 on $w\."
 hangs 3 receives-in-a-ring "all 3 ranks wait for one another, for $time: rank [0-2] is in MPI_Recv from rank [0-2] with tag 7 at $place\." \
