@@ -15,6 +15,7 @@
 #include "coll/explain.h"
 #include "coll/hints.h"
 #include "coll/hook.h"
+#include "coll/nccl_comm.h"
 #include "coll/report.h"
 #include "coll/vote.h"
 #include "coll/watch.h"
@@ -102,6 +103,7 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct ask *
     const struct tt_choice choice =
         tt_select(job->call->coll, &job->shape, &orders, why_foreign(job), job->ours);
     struct tt_plan *plan = NULL;
+    struct tt_entry *entry;
 
     *why = "the MPI below does not know the type, and there is no private communicator for Tutti";
     if (!choice.alg)
@@ -116,7 +118,10 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct ask *
             return NULL;
     }
     *why = "out of host memory";
-    return tt_cache_put(&job->comm->cache, key, &choice, plan);
+    entry = tt_cache_put(&job->comm->cache, key, &choice, plan);
+    if (entry && plan && !key->staged)
+        entry->brief = tt_brief_make(plan, &job->comm->routes);
+    return entry;
 }
 
 /* Tells ops and types apart that have no cell: what is said of one does not hold for another. */
@@ -127,17 +132,22 @@ static uint64_t foreign_identity(const struct tt_job *job)
                : 0;
 }
 
+static struct tt_key key_of(const struct tt_job *job, const struct ask *ask)
+{
+    return (struct tt_key){.coll = job->call->coll,
+                           .shape = job->shape,
+                           .cell = job->cell,
+                           .foreign = foreign_identity(job),
+                           .generation = tt_config_generation,
+                           .on_gpus = ask->on_gpus,
+                           .bar = (unsigned char)ask->bar,
+                           .staged = ask->staged};
+}
+
 /* The same, from the cache if it has been made before. */
 static struct tt_entry *decide(const struct tt_job *job, const struct ask *ask, const char **why)
 {
-    const struct tt_key key = {.coll = job->call->coll,
-                               .shape = job->shape,
-                               .cell = job->cell,
-                               .foreign = foreign_identity(job),
-                               .generation = tt_config_generation,
-                               .on_gpus = ask->on_gpus,
-                               .bar = (unsigned char)ask->bar,
-                               .staged = ask->staged};
+    const struct tt_key key = key_of(job, ask);
     struct tt_entry *entry = tt_cache_find(&job->comm->cache, &key);
 
     return entry ? entry : decide_anew(job, ask, &key, why);
@@ -161,6 +171,8 @@ static void remember(struct tt_memo *memo, struct tt_entry *entry, unsigned stag
     memo->entry = entry;
     memo->hash = entry->hash;
     memo->staged = staged;
+    memo->brief = entry->brief && memo->bar != TT_BAR_NONE && !memo->job.room && !memo->job.uneven &&
+                  !tt_job_touches_device(&memo->job) && tt_bind_as_is(&memo->job, memo->first);
     if (entry->told)
         return;
     entry->told = true;
@@ -234,6 +246,40 @@ static struct tt_entry *decide_by_memo(struct tt_memo *memo, enum tt_flavour fla
     else
         memo->entry = NULL;
     return entry;
+}
+
+/* ---- in a stream ---- */
+
+/* For words: so it is by contract. */
+static void suppose_on_gpu(struct tt_side *side)
+{
+    side->on_device = side->significant;
+    side->mem.kind = TT_MEM_DEVICE;
+}
+
+/* That a rank may call MPI from several threads is no matter: in a stream, the program sees to the order. */
+bool tt_streams_by_nccl(struct tt_job *job)
+{
+    const struct ask ask = {.on_gpus = true, .bar = TT_BAR_NONE};
+    const enum tt_bar bar = tt_bar_of(job, why_foreign(job) != NULL);
+    const struct tt_key key = key_of(job, &ask);
+    struct tt_cache *cache = &job->comm->in_streams;
+    struct tt_entry *entry = tt_cache_find(cache, &key);
+    struct tt_orders orders = orders_of(job, &ask);
+    struct tt_choice choice;
+
+    if ((bar != TT_BAR_NONE && bar != TT_BAR_THREADS) || tt_nccl_why_not(job->comm))
+        return false;
+    if (entry)
+        return is_nccl(entry);
+    orders.votes = false;
+    choice = tt_select(job->call->coll, &job->shape, &orders, NULL, job->ours);
+    entry = tt_cache_put(cache, &key, &choice, NULL);
+    suppose_on_gpu(&job->send);
+    suppose_on_gpu(&job->recv);
+    if (entry && is_nccl(entry))
+        tt_explain(job, entry, NULL);
+    return choice.alg && choice.alg->delegate == TT_TO_NCCL;
 }
 
 /* ---- arguments that make no sense ---- */
@@ -370,21 +416,31 @@ static enum tt_begun begin_sound(struct tt_memo *memo, enum tt_flavour flavour, 
 
 /* ---- the same question again ---- */
 
+/* Buffers that mean nothing here may be anything. */
+static bool same_buffers(const struct tt_memo *memo, const struct tt_call *c)
+{
+    const struct tt_job *job = &memo->job;
+    const struct tt_call *m = &memo->call;
+
+    return (m->send.buf == MPI_IN_PLACE) == (c->send.buf == MPI_IN_PLACE) &&
+           (m->recv.out == MPI_IN_PLACE) == (c->recv.out == MPI_IN_PLACE) && (c->send.buf || !job->send.significant) &&
+           (c->recv.out || !job->recv.significant) &&
+           (c->send.buf != c->recv.out || (job->row->traits & (TT_ONE_BUFFER | TT_NO_BUFFER)));
+}
+
 static bool same_question(const struct tt_memo *memo, const struct tt_call *c)
 {
     const struct tt_call *m = &memo->call;
 
     return memo->valid && memo->generation == tt_config_generation && m->send.count == c->send.count &&
            m->recv.count == c->recv.count && m->send.type == c->send.type && m->recv.type == c->recv.type &&
-           m->op == c->op && m->root == c->root && (m->send.buf == MPI_IN_PLACE) == (c->send.buf == MPI_IN_PLACE) &&
-           (m->recv.out == MPI_IN_PLACE) == (c->recv.out == MPI_IN_PLACE) && c->send.buf && c->recv.out &&
-           (c->send.buf != c->recv.out || (memo->job.row->traits & TT_ONE_BUFFER));
+           m->op == c->op && m->root == c->root && same_buffers(memo, c);
 }
 
 /* What may be kept is what depends on nothing but the arguments that same_question compares. */
 static bool may_keep(const struct tt_job *job)
 {
-    return !job->room && !job->aliased && !(job->row->traits & (TT_NO_BUFFER | TT_NEIGHBOURS)) &&
+    return !job->room && !job->aliased && !(job->row->traits & TT_NEIGHBOURS) &&
            (job->cell || !(job->row->traits & TT_REDUCES)) && (!job->send.significant || job->send.lasting) &&
            (!job->recv.significant || job->recv.lasting);
 }
@@ -422,6 +478,14 @@ static struct tt_memo *memo_of(const struct tt_call *c, struct tt_comm *comm)
     return comm->memos ? &comm->memos[c->coll] : NULL;
 }
 
+/* The buffers of this call, in what is known of the last one. */
+static void take_buffers(struct tt_memo *memo, const struct tt_call *c)
+{
+    memo->job.call = c;
+    memo->job.send.buf = (char *)c->send.buf;
+    memo->job.recv.buf = c->recv.out;
+}
+
 static enum tt_begun begin(struct tt_memo *memo, const struct tt_call *c, struct tt_comm *comm, enum tt_flavour flavour,
                            struct tt_job *keep, struct tt_task *task, int *error)
 {
@@ -438,9 +502,7 @@ static enum tt_begun begin(struct tt_memo *memo, const struct tt_call *c, struct
         task->alg = memo->entry->choice.alg;
         return TT_PASS;
     }
-    memo->job.call = c;
-    memo->job.send.buf = (char *)c->send.buf;
-    memo->job.recv.buf = c->recv.out;
+    take_buffers(memo, c);
     return begin_sound(memo, flavour, keep, task, error);
 }
 
@@ -464,6 +526,36 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
      * of success and have what is not theirs */
     comm->lost |= begun == TT_REFUSED && *error == TT_TASK_FAILED && comm->size > 1;
     return begun;
+}
+
+/* What has no bytes is nowhere. */
+static bool is_on_host(struct tt_job *job)
+{
+    return !(job->send.bytes | job->recv.bytes) || !tt_driver_present() ||
+           (tt_job_look(job) == 0 && !tt_job_touches_device(job));
+}
+
+const struct tt_entry *tt_begin_again(const struct tt_call *c, struct tt_comm *comm, struct tt_job **job,
+                                      struct tt_breath *breath)
+{
+    struct tt_memo *memo = comm->memos ? &comm->memos[c->coll] : NULL;
+    struct tt_entry *entry;
+
+    if (!memo || !memo->brief || comm->lost || !same_question(memo, c))
+        return NULL;
+    entry = remembered(memo, &(struct ask){0, false, memo->bar});
+    if (!entry)
+        return NULL;
+    take_buffers(memo, c);
+    *job = &memo->job;
+    if (!is_on_host(*job))
+        return NULL;
+    breath->brief = entry->brief;
+    breath->base[SEND] = tt_away(c->send.buf, memo->first[SEND]);
+    breath->base[RECV] = tt_away(c->recv.out, memo->first[RECV]);
+    breath->base[TMP] = breath->room;
+    breath->cell = memo->job.cell;
+    return entry;
 }
 
 int tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job *job)

@@ -20,9 +20,17 @@ enum tt_begun {
 enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_flavour flavour, struct tt_job *keep,
                        struct tt_task *task, int *error);
 
+/* A blocking call on comm that asks what the last one of its kind did, and can be carried out in one breath: what that
+ * takes, all set but the slot. NULL: tt_begin is due. */
+const struct tt_entry *tt_begin_again(const struct tt_call *c, struct tt_comm *comm, struct tt_job **job,
+                                      struct tt_breath *breath);
+
 /* Does a call with these arguments make sense here? MPI_SUCCESS, no task having been begun, and *job says what it means;
  * or the class of error that they deserve, MPI_ERR_NO_MEM if this rank could not find out. */
 int tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job *job);
+
+/* Is a call in a stream to be NCCL's? By what all ranks share, all buffers counting as being on GPUs. Under NCCL's lock. */
+bool tt_streams_by_nccl(struct tt_job *job);
 
 /* Tells the user of a refusal, through the communicator's error handler. Returns the error code. */
 int tt_refuse(const struct tt_call *c, const struct tt_comm *comm, int error, const char *why);

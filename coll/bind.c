@@ -271,6 +271,22 @@ static int bind_side(struct tt_bound *b, const struct tt_job *job, const struct 
     return 0;
 }
 
+static bool side_as_is(const struct tt_job *job, const struct tt_side *side, MPI_Aint *first)
+{
+    *first = 0;
+    if (!side->significant || side->bytes == 0)
+        return true;
+    if (stand_in_for(job, side, tt_host_place()) != TT_NO_STAND_IN)
+        return false;
+    *first = data_of(job, side) - side->buf;
+    return true;
+}
+
+bool tt_bind_as_is(const struct tt_job *job, MPI_Aint first[2])
+{
+    return !job->applies && side_as_is(job, &job->send, &first[SEND]) && side_as_is(job, &job->recv, &first[RECV]);
+}
+
 static int bind_scratch(struct tt_bound *b, const struct tt_plan *plan, char *why, size_t size)
 {
     struct tt_place *home = b->with.home;

@@ -30,7 +30,7 @@ struct tt_bucket {
     int *counts; /* TUTTI_SHARDS: of each rank's block */
 };
 
-enum { TT_MAX_SIZES = 8, TT_STEPS_PER_SIZE = 4 };
+enum { TT_MAX_SIZES = 8, TT_STEPS_PER_TURN = 2, TT_TURNS = 2 };
 
 /* What a measured size has shown: the step's time on the slowest rank, the least of several steps. */
 struct tt_size_tried {

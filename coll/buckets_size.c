@@ -97,21 +97,27 @@ static void settle_on_best(struct tutti_buckets *b)
     b->ntried = 0;
 }
 
-/* The first step with a size makes plans and so counts for nothing. A step's time is known to all at the end of the
- * next one. */
+/* Sizes take turns, so that what disturbs some steps hits all of them alike. */
+static int size_of_step(const struct tutti_buckets *b, int step)
+{
+    return step / TT_STEPS_PER_TURN % b->ntried;
+}
+
+/* The first step of a turn makes plans and so counts for nothing. A step's time is known to all at the end of the next
+ * one. */
 void tt_buckets_learn(struct tutti_buckets *b, int64_t slowest)
 {
-    const int before = b->nsteps - 2, next = b->nsteps / TT_STEPS_PER_SIZE; /* nsteps counts the one that has ended */
+    const int before = b->nsteps - 2, all = b->ntried * TT_STEPS_PER_TURN * TT_TURNS; /* nsteps counts the last, too */
     struct tt_size_tried *t;
 
     if (b->ntried == 0)
         return;
-    if (before >= 0 && before % TT_STEPS_PER_SIZE > 0) {
-        t = &b->tried[before / TT_STEPS_PER_SIZE];
+    if (before >= 0 && before % TT_STEPS_PER_TURN > 0) {
+        t = &b->tried[size_of_step(b, before)];
         t->ns = t->ns == 0 || slowest < t->ns ? slowest : t->ns;
     }
-    if (before == b->ntried * TT_STEPS_PER_SIZE - 1)
+    if (before == all - 1)
         settle_on_best(b);
-    else if (next < b->ntried)
-        b->wanted = b->tried[next].bytes;
+    else if (b->nsteps < all)
+        b->wanted = b->tried[size_of_step(b, b->nsteps)].bytes;
 }

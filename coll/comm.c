@@ -20,10 +20,11 @@
 #include "coll/report.h"
 #include "coll/topology.h"
 #include "coll/watch.h"
+#include "coll/world.h"
 
 enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
 
-static int keyval = MPI_KEYVAL_INVALID;
+static atomic_int keyval = MPI_KEYVAL_INVALID;
 
 /* The communicator that this thread used last: asking for an attribute costs several times the rest of a small call. A
  * handle may be freed and come back as another communicator, so every free makes all of these stale. */
@@ -37,6 +38,7 @@ static atomic_uint frees;
 void tt_comm_forget(struct tt_comm *c)
 {
     tt_cache_free(&c->cache);
+    tt_cache_free(&c->in_streams);
     free(c->memos);
     c->memos = NULL;
 }
@@ -126,7 +128,7 @@ static bool has_foreigners(MPI_Group group)
     int here, there, size;
     bool found = false;
 
-    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Comm_group(tt_world(), &world);
     PMPI_Group_size(group, &size);
     for (here = 0; here < size && !found; here++) {
         PMPI_Group_translate_ranks(group, 1, &here, world, &there);
@@ -140,14 +142,16 @@ static bool has_foreigners(MPI_Group group)
 /* If one rank finds so, all do: each is foreign to some other. */
 static bool crosses_worlds(MPI_Comm comm)
 {
-    MPI_Group ours, theirs = MPI_GROUP_EMPTY;
+    MPI_Group ours, theirs;
     int inter = 0;
+    bool crosses;
 
     PMPI_Comm_test_inter(comm, &inter);
     PMPI_Comm_group(comm, &ours);
     if (inter)
         PMPI_Comm_remote_group(comm, &theirs);
-    return has_foreigners(ours) || (inter && has_foreigners(theirs));
+    crosses = has_foreigners(ours);
+    return inter ? has_foreigners(theirs) || crosses : crosses;
 }
 
 /* ---- making ---- */
@@ -158,7 +162,7 @@ static unsigned count_slots(void)
     int *bound = NULL, found = 0;
     unsigned slots;
 
-    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found);
+    PMPI_Comm_get_attr(tt_world(), MPI_TAG_UB, &bound, &found);
     slots = tt_slots_below((found ? *bound : 32767) - TT_TAGS_BEYOND);
     return slots < MAX_SLOTS ? slots : MAX_SLOTS;
 }
@@ -442,15 +446,27 @@ static int comm_make(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
 
 static void make_keyval(void)
 {
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL);
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    int made;
+
+    pthread_mutex_lock(&making);
+    if (keyval == MPI_KEYVAL_INVALID &&
+        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &made, NULL) == MPI_SUCCESS)
+        keyval = made;
+    pthread_mutex_unlock(&making);
+}
+
+void tt_comms_end(void)
+{
+    keyval = MPI_KEYVAL_INVALID;
+    atomic_fetch_add(&frees, 1);
 }
 
 /* The attribute, if there is one. */
 static int comm_look(MPI_Comm comm, struct tt_comm **state, int *found)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, make_keyval);
+    if (atomic_load_explicit(&keyval, memory_order_acquire) == MPI_KEYVAL_INVALID)
+        make_keyval();
     return PMPI_Comm_get_attr(comm, keyval, state, found);
 }
 

@@ -26,6 +26,8 @@ struct tt_nccl_known {
     bool there;     /* when they were located, each had a GPU, and a libnccl that can be opened */
     bool alive;     /* each has the NCCL communicator, as the last vote, or making it, has shown */
     bool kept;      /* and none gives it up for others */
+    bool prepared;  /* they have come to tutti_comm_prepare, */
+    bool streams;   /* by which each has it, keeps it, and gives it calls in streams */
     bool ruled_out; /* it is not to be used here, ever */
     unsigned since; /* calls by NCCL since then */
     unsigned noes;  /* votes in a row that changed nothing: no NCCL, nor what is for GPUs alone */
@@ -54,7 +56,7 @@ struct tt_comm {
     uint64_t copies;    /* that MPI_Comm_idup has made of it, so that they have ids of their own */
     uint64_t calls;     /* collectives that were watched (watch.h) */
     uint32_t ordinal;   /* of this process's, among those that it recorded (record.c); 0: none yet */
-    unsigned sequence;     /* of calls carried out by plans, but for persistent ones; */
+    unsigned sequence;     /* slot of the next call carried out by a plan, but for persistent ones; */
     unsigned persistent;   /* which are counted as they are made, */
     unsigned slots;        /* how many calls the tags tell apart: */
     unsigned in_order;     /* so many the former, the others the latter */
@@ -70,6 +72,7 @@ struct tt_comm {
     struct tt_nccl_known known;
     struct tt_nccl_life *nccl; /* nccl_comm.h; NULL: nobody has asked for it yet */
     struct tt_cache cache;
+    struct tt_cache in_streams; /* of calls in streams: whether NCCL has them; under its lock */
     struct tt_memo *memos; /* the last call of each collective, TT_NCOLLS of them (job.h); made at first use */
 };
 
@@ -88,12 +91,24 @@ struct tt_comm *tt_comm_known(MPI_Comm comm);
 struct tt_comm *tt_comm_copy_new(MPI_Comm comm, struct tt_comm *original);
 int tt_comm_copy_end(const struct tt_comm *original, struct tt_comm *copy, MPI_Comm made, MPI_Comm twin);
 
+/* MPI is finalised, or about to be: what was kept with communicators means nothing to the next. */
+void tt_comms_end(void);
+
 /* What was decided counts no more: something that it was decided by has changed. */
 void tt_comm_forget(struct tt_comm *c);
 
 /* State that is held outlives the user's MPI_Comm_free, as calls under way must. */
 struct tt_comm *tt_comm_hold(struct tt_comm *c);
 void tt_comm_release(struct tt_comm *c);
+
+/* The slot of a call that begins now. */
+static inline unsigned tt_comm_next_slot(struct tt_comm *c)
+{
+    const unsigned slot = c->sequence;
+
+    c->sequence = slot + 1 < c->in_order ? slot + 1 : 0;
+    return slot;
+}
 
 /* Compares the settings that must be equal on all ranks of comm. Collective. MPI_SUCCESS, or an error code after this
  * rank has said on standard error what differs. */

@@ -202,6 +202,13 @@ void tt_config_point_out_unknown(void)
                    *e);
 }
 
+void tt_config_point_out_idle(const char *why)
+{
+    for (int i = 0; i < NROWS; i++)
+        if (rows[i].traits & START && setting(rows[i].name))
+            tt_log(TT_WARN, "%s has no effect: %s", rows[i].name, why);
+}
+
 /* TUTTI, the first row, turns everything off, what is wrong with the others included. */
 static int load(struct tt_config *config, char *why, size_t size)
 {

@@ -38,6 +38,9 @@ bool tt_config_is_for_start(const char *name);
 /* Warns of each TUTTI_ variable in the environment that nobody reads. */
 void tt_config_point_out_unknown(void);
 
+/* Warns of each that is set and read in MPI_Init alone, which has not been: why. */
+void tt_config_point_out_idle(const char *why);
+
 /* A hash of each setting that all ranks must share, for comparing; tt_config_shared_name(i) names the i-th. */
 int tt_config_shared(uint64_t *hashes, int max);
 const char *tt_config_shared_name(int i);

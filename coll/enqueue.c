@@ -6,8 +6,9 @@
  * the driver has no gates (gates.h), a host function waits in their place, and while it does, CUDA's thread for those:
  * host functions of other streams may have to wait, too.
  *
- * All that was enqueued starts in the order in which it was, in all streams: so ranks that enqueue in one order start
- * in one order. */
+ * All that the thread starts begins in the order in which it was enqueued, in all streams: so ranks that enqueue in one
+ * order start in one order. A call that is NCCL's is none of that (enqueue_nccl.c), but for this: it waits for what was
+ * enqueued before it on its communicator. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -17,6 +18,7 @@
 
 #include "coll/comm.h"
 #include "coll/config.h"
+#include "coll/enqueue.h"
 #include "coll/error.h"
 #include "coll/init.h"
 #include "coll/job.h"
@@ -29,11 +31,13 @@
 #include "cuda/gates.h"
 
 struct queued {
-    struct queued *next;
+    struct queued *next, *later; /* later: enqueued after it, whether begun or not */
     struct tt_call call;
-    void *arrays;      /* copies of those that the call points to */
-    CUcontext context; /* of the stream */
-    CUevent reached;
+    struct tt_comm *comm;
+    void *arrays; /* copies of those that the call points to */
+    CUstream stream;
+    CUcontext context;       /* of the stream */
+    CUevent reached, passed; /* passed: behind it; NULL where no call of NCCL's may have to follow it */
     MPI_Request request;
     bool has_gate;
     struct tt_gate gate; /* or else: */
@@ -43,7 +47,7 @@ struct queued {
 
 static struct {
     pthread_mutex_t lock; /* of what is enqueued; what has been started is the poller's alone */
-    struct queued *first, **last, *started;
+    struct queued *first, **last, *started, *alive;
     bool is_polled;
     int error; /* the first that nobody has been told of */
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &queue.first, .error = MPI_SUCCESS};
@@ -136,7 +140,7 @@ static struct queued *take_reached(void)
     return q;
 }
 
-static void note(int error)
+void tt_enqueue_note(int error)
 {
     pthread_mutex_lock(&queue.lock);
     queue.error = queue.error == MPI_SUCCESS ? error : queue.error;
@@ -149,10 +153,28 @@ static void start(struct queued *q)
     const int inside = tt_inside;
 
     tt_inside = 0;
-    note(tt_run_nonblocking(&q->call, &q->request));
+    tt_enqueue_note(tt_run_nonblocking(&q->call, &q->request));
     tt_inside = inside;
     q->next = queue.started;
     queue.started = q;
+}
+
+/* A stream that waits for the event does so even when it is destroyed. */
+static void forget(struct queued *q)
+{
+    const struct tt_driver *d = tt_driver_find();
+    struct queued **at = &queue.alive;
+    CUcontext before;
+
+    pthread_mutex_lock(&queue.lock);
+    while (*at != q)
+        at = &(*at)->later;
+    *at = q->later;
+    if (q->passed && d->cuCtxPushCurrent(q->context) == CUDA_SUCCESS) {
+        d->cuEventDestroy(q->passed);
+        d->cuCtxPopCurrent(&before);
+    }
+    pthread_mutex_unlock(&queue.lock);
 }
 
 static bool has_ended(struct queued *q)
@@ -161,7 +183,8 @@ static bool has_ended(struct queued *q)
 
     if (q->request != MPI_REQUEST_NULL && !tt_test_for(&q->request, &error))
         return false;
-    note(error);
+    tt_enqueue_note(error);
+    forget(q);
     if (q->has_gate)
         tt_gate_open(&q->gate);
     atomic_store(&q->over, true);
@@ -199,6 +222,8 @@ static void put(struct queued *q)
     pthread_mutex_lock(&queue.lock);
     *queue.last = q;
     queue.last = &q->next;
+    q->later = queue.alive;
+    queue.alive = q;
     add = !queue.is_polled;
     queue.is_polled = true;
     pthread_mutex_unlock(&queue.lock);
@@ -245,18 +270,51 @@ static int hold_stream(struct queued *q, CUstream stream)
     return tt_driver_check(d, d->cuLaunchHostFunc(stream, wait_in_stream, q), "cuLaunchHostFunc");
 }
 
-/* The event, then what waits. What was put into the stream stays there if the second fails, to no harm. */
+/* Records an event that it makes. */
+static int mark(CUstream stream, CUevent *event)
+{
+    const struct tt_driver *d = tt_driver_find();
+
+    if (tt_driver_check(d, d->cuEventCreate(event, CU_EVENT_DISABLE_TIMING), "cuEventCreate"))
+        return -1;
+    if (tt_driver_check(d, d->cuEventRecord(*event, stream), "cuEventRecord") == 0)
+        return 0;
+    d->cuEventDestroy(*event);
+    *event = NULL;
+    return -1;
+}
+
+/* The event, then what waits. What was put into the stream stays there if the second fails, to no harm; and where there
+ * is no third thing, what follows is not held up by it. */
 static int put_into_stream(struct queued *q, CUstream stream)
 {
     const struct tt_driver *d = tt_driver_find();
 
-    if (tt_driver_check(d, d->cuCtxGetCurrent(&q->context), "cuCtxGetCurrent") ||
-        tt_driver_check(d, d->cuEventCreate(&q->reached, CU_EVENT_DISABLE_TIMING), "cuEventCreate"))
+    q->stream = stream;
+    if (tt_driver_check(d, d->cuCtxGetCurrent(&q->context), "cuCtxGetCurrent") || mark(stream, &q->reached))
         return -1;
-    if (tt_driver_check(d, d->cuEventRecord(q->reached, stream), "cuEventRecord") == 0 && hold_stream(q, stream) == 0)
+    if (hold_stream(q, stream) == 0) {
+        if (q->comm->known.streams)
+            mark(stream, &q->passed);
         return 0;
+    }
     d->cuEventDestroy(q->reached);
     return -1;
+}
+
+/* Has the stream wait for all on comm that was enqueued into others and is driven by the host: a kernel of NCCL's that
+ * waits for other ranks must not keep them from it. */
+static int follow(const struct tt_comm *comm, CUstream stream)
+{
+    const struct tt_driver *d = tt_driver_find();
+    int error = 0;
+
+    pthread_mutex_lock(&queue.lock);
+    for (const struct queued *q = queue.alive; q && !error; q = q->later)
+        if (q->comm == comm && q->stream != stream && q->passed)
+            error = tt_driver_check(d, d->cuStreamWaitEvent(stream, q->passed, 0), "cuStreamWaitEvent");
+    pthread_mutex_unlock(&queue.lock);
+    return error;
 }
 
 static int fail(const struct tt_call *c, const char *why)
@@ -279,21 +337,17 @@ static int take_error(void)
     return error;
 }
 
-static int enqueue(const struct tt_call *c, void *stream)
+/* A thread of ours starts it, when the stream has come to it. */
+static int enqueue_driven(const struct tt_call *c, struct tt_comm *comm, CUstream stream)
 {
-    struct tt_comm *comm;
-    struct queued *q;
+    struct queued *q = calloc(1, sizeof *q);
     char why[512];
     int error;
 
-    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, TT_KNOWN, &comm) != MPI_SUCCESS)
-        return MPI_ERR_COMM;
-    if (is_possible(stream, why, sizeof why))
-        return fail(c, why);
-    q = calloc(1, sizeof *q);
     if (!q)
         return fail(c, "out of host memory");
     q->call = *c;
+    q->comm = comm;
     q->request = MPI_REQUEST_NULL;
     atomic_init(&q->holders, 1);
     if (copy_arrays(q, comm) || put_into_stream(q, stream)) {
@@ -304,6 +358,31 @@ static int enqueue(const struct tt_call *c, void *stream)
     }
     error = take_error(); /* before its own, which may come at once */
     put(q);
+    return error;
+}
+
+static int enqueue_nccl(const struct tt_job *job, CUstream stream)
+{
+    const int before = take_error();
+    const char *fault = follow(job->comm, stream) ? tt_fault() : NULL;
+    const int error = tt_enqueue_nccl(job, stream, fault);
+
+    return error == MPI_SUCCESS ? before : error;
+}
+
+static int enqueue(const struct tt_call *c, void *stream)
+{
+    struct tt_comm *comm;
+    struct tt_job job;
+    char why[512];
+    int error;
+
+    if (c->comm == MPI_COMM_NULL || tt_comm_of(c->comm, TT_KNOWN, &comm) != MPI_SUCCESS)
+        return MPI_ERR_COMM;
+    if (is_possible(stream, why, sizeof why))
+        return fail(c, why);
+    error = tt_enqueue_is_nccls(c, comm, &job) ? enqueue_nccl(&job, stream) : enqueue_driven(c, comm, stream);
+    tt_job_end(&job);
     return error;
 }
 

@@ -9,6 +9,7 @@
 
 #include "coll/config.h"
 #include "coll/job.h"
+#include "coll/world.h"
 
 __thread int tt_inside;
 __thread int tt_unheard;
@@ -23,11 +24,17 @@ static void make_code(void)
         tutti_code = code;
 }
 
+/* In a process that has but sessions, neither of these is there. */
+static bool is_there(MPI_Comm comm)
+{
+    return (comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF) || tt_world() == MPI_COMM_WORLD;
+}
+
 void tt_call_handler(MPI_Comm comm, int code)
 {
     const int inside = tt_inside;
 
-    if (tt_unheard)
+    if (tt_unheard || !is_there(comm))
         return;
     tt_inside = 0;
     PMPI_Comm_call_errhandler(comm, code);

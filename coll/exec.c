@@ -10,19 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MAX_ERRORS = 100000, /* of one lane, polls in a row or not */
-    TAG_MESSAGES = 64    /* of one lane and peer that can be told apart */
-};
+enum { MAX_ERRORS = 100000 }; /* of one lane, polls in a row or not */
 
 unsigned tt_slots_below(int tag)
 {
-    return (unsigned)tag / (TT_MAX_LANES * TAG_MESSAGES);
+    return (unsigned)tag / (TT_MAX_LANES * TT_TAG_MESSAGES);
 }
 
 int tt_tag_beyond(unsigned slots)
 {
-    return (int)slots * TT_MAX_LANES * TAG_MESSAGES;
+    return (int)slots * TT_MAX_LANES * TT_TAG_MESSAGES;
 }
 
 void tt_req_fail(struct tt_req *req, const char *why)
@@ -52,11 +49,6 @@ static char *address(const struct tt_req *req, struct tt_loc loc)
 static bool on_device(const struct tt_req *req, struct tt_loc loc)
 {
     return req->with.on_device & 1u << loc.buf;
-}
-
-static int tag_of(const struct tt_req *req, int lane, int message)
-{
-    return ((int)req->with.slot * TT_MAX_LANES + lane) * TAG_MESSAGES + message % TAG_MESSAGES;
 }
 
 /* ---- local steps ---- */
@@ -183,7 +175,7 @@ static void make_flight(struct tt_req *req, int lane, const struct tt_step *s, s
     f->incoming = tt_step_receives(s);
     f->step = (int)(s - req->plan->steps);
     f->peer = s->peer;
-    f->tag = tag_of(req, lane, s->message);
+    f->tag = tt_slot_tag(req->with.slot, lane, s->message);
     f->bytes = (size_t)s->n * req->plan->unit;
     f->channel = routes->channels ? routes->channels[s->peer] : NULL;
     if (!req->failed)
@@ -275,12 +267,13 @@ static int lane_end(const struct tt_req *req, int lane)
     return req->plan->lanes[lane].first + req->plan->lanes[lane].count;
 }
 
-static void post_messages(struct tt_req *req, int lane, int from, int to, bool incoming)
+/* But for the first ones, which are done. */
+static void post_messages(struct tt_req *req, int lane, int from, int to, bool incoming, int done)
 {
     for (int i = from; i < to; i++) {
         const struct tt_step *s = &req->plan->steps[i];
 
-        if (incoming ? tt_step_receives(s) : s->verb == TT_SEND)
+        if ((incoming ? tt_step_receives(s) : s->verb == TT_SEND) && done-- <= 0)
             post_message(req, lane, s);
     }
 }
@@ -294,7 +287,7 @@ static void post_locals(struct tt_req *req, int lane, int from, int to)
         const struct tt_step *s = &req->plan->steps[i];
 
         l->after |= s->after;
-        if (!s->after && (s->verb == TT_COPY || s->verb == TT_REDUCE))
+        if (!s->after && !l->headway.locals && (s->verb == TT_COPY || s->verb == TT_REDUCE))
             post_local(req, lane, s);
     }
     l->batch.eager |= l->after;
@@ -310,9 +303,10 @@ static void post_round(struct tt_req *req, int lane)
     l->from = from;
     l->next = to + 1;
     l->batch.eager = false;
-    post_messages(req, lane, from, to, true);
-    post_messages(req, lane, from, to, false);
+    post_messages(req, lane, from, to, true, l->headway.receives);
+    post_messages(req, lane, from, to, false, l->headway.sends);
     post_locals(req, lane, from, to);
+    l->headway = (struct tt_headway){0};
 }
 
 /* Messages that ended with an error are gone; the others are polled again. A wire that only ever says no has lost its
@@ -431,13 +425,24 @@ bool tt_req_progress(struct tt_req *req)
 
 /* ---- beginning and end ---- */
 
+static size_t arrays_size(const struct tt_plan *plan)
+{
+    const size_t each = sizeof(MPI_Request) + sizeof(MPI_Status) + sizeof(struct tt_flight) + sizeof(int);
+
+    return (size_t)plan->nlanes * (size_t)plan->max_round * each;
+}
+
+bool tt_req_is_small(const struct tt_plan *plan)
+{
+    return arrays_size(plan) <= sizeof((struct tt_req *)NULL)->room;
+}
+
 /* One block, the type of the strictest alignment first. */
 static int make_arrays(struct tt_req *req)
 {
     const size_t n = (size_t)req->plan->max_round, lanes = (size_t)req->plan->nlanes;
-    const size_t each = sizeof(MPI_Request) + sizeof(MPI_Status) + sizeof(struct tt_flight) + sizeof(int);
-    const bool small = lanes * n * each <= sizeof req->room;
-    struct tt_flight *flights = small ? (void *)req->room : malloc(lanes * n * each);
+    const bool small = tt_req_is_small(req->plan);
+    struct tt_flight *flights = small ? (void *)req->room : malloc(arrays_size(req->plan));
     MPI_Status *statuses = (MPI_Status *)(flights + lanes * n);
     MPI_Request *requests = (MPI_Request *)(statuses + lanes * n);
     int *indices = (int *)(requests + lanes * n);
@@ -456,7 +461,7 @@ static int make_arrays(struct tt_req *req)
 }
 
 /* Room is left as it is: to clear it would take as long as all the rest of a small call. */
-int tt_req_start(struct tt_req *req, const struct tt_plan *plan, const struct tt_binding *binding, const char *why)
+static int open_req(struct tt_req *req, const struct tt_plan *plan, const struct tt_binding *binding)
 {
     req->plan = plan;
     req->with = *binding;
@@ -464,12 +469,26 @@ int tt_req_start(struct tt_req *req, const struct tt_plan *plan, const struct tt
     req->arrays = req->waste = NULL;
     req->failed = req->moved = req->told = false;
     req->why[0] = '\0';
-    if (make_arrays(req))
+    return make_arrays(req);
+}
+
+int tt_req_start(struct tt_req *req, const struct tt_plan *plan, const struct tt_binding *binding, const char *why)
+{
+    if (open_req(req, plan, binding))
         return ENOMEM;
     if (why)
         fail(req, "%s", why);
     tt_req_progress(req);
     return 0;
+}
+
+void tt_req_resume(struct tt_req *req, const struct tt_plan *plan, const struct tt_binding *binding, int from,
+                   const struct tt_headway *done)
+{
+    open_req(req, plan, binding);
+    req->lanes[0].next = from;
+    req->lanes[0].headway = *done;
+    tt_req_progress(req);
 }
 
 void tt_req_end(struct tt_req *req)

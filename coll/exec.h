@@ -22,8 +22,15 @@ struct tt_binding {
     const struct tt_apply *apply; /* or what they are done by, all buffers being the host's then */
 };
 
+/* What of a round has been done before it is posted. */
+struct tt_headway {
+    int sends, receives; /* so many of each, in their order; */
+    bool locals;         /* and what waits for neither */
+};
+
 struct tt_lane_state {
     int next;      /* step to post next */
+    struct tt_headway headway; /* of the round that begins there */
     int from;      /* where the round under way begins */
     int arriving;  /* receives of it that have not been taken */
     int lent;      /* of those that have: what is still with its sender */
@@ -51,10 +58,25 @@ struct tt_req {
     _Alignas(16) char room[1536]; /* for the arrays of a small plan */
 };
 
+enum { TT_TAG_MESSAGES = 64 }; /* of one lane and peer that can be told apart */
+
+static inline int tt_slot_tag(unsigned slot, int lane, int message)
+{
+    return ((int)slot * TT_MAX_LANES + lane) * TT_TAG_MESSAGES + message % TT_TAG_MESSAGES;
+}
+
 /* Posts the first rounds. binding is copied; the plan and all memory must stay until tt_req_end. why: NULL, or the
  * reason for which this rank has failed before it began and takes part only so that the others do not hang. Returns 0,
  * or ENOMEM before anything was posted. */
 int tt_req_start(struct tt_req *req, const struct tt_plan *plan, const struct tt_binding *binding, const char *why);
+
+/* Does it take no memory but the request itself? */
+bool tt_req_is_small(const struct tt_plan *plan);
+
+/* The same of such a plan with one lane, of which all before that step, where a round begins, is done, and so much of
+ * that round. */
+void tt_req_resume(struct tt_req *req, const struct tt_plan *plan, const struct tt_binding *binding, int from,
+                   const struct tt_headway *done);
 
 /* Moves on what can move. True when all is done, req->failed and req->why being final then. Never blocks. */
 bool tt_req_progress(struct tt_req *req);

@@ -14,7 +14,9 @@
 #include "coll/agree.h"
 #include "coll/comm.h"
 #include "coll/config.h"
+#include "coll/enqueue.h"
 #include "coll/error.h"
+#include "coll/front.h"
 #include "coll/hook.h"
 #include "coll/meet.h"
 #include "coll/nccl_comm.h"
@@ -25,6 +27,7 @@
 #include "coll/topology.h"
 #include "coll/types.h"
 #include "coll/watch.h"
+#include "coll/world.h"
 #include "cuda/dev.h"
 
 static bool on;
@@ -32,12 +35,37 @@ static bool init_seen; /* MPI_Init came through here, and says itself what is wr
 static int config_error;
 static char config_why[1024];
 
+/* What MPI_Init does, nobody has done: of all that the user counts on it is to be said. One rank says it, where that
+ * means something. */
+static void point_out_no_init(void)
+{
+    const char *file = tt_in_front("MPI_Init");
+    int rank = 0, initialized;
+
+    PMPI_Initialized(&initialized);
+    if (initialized)
+        PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank > 0)
+        return;
+    if (file)
+        tt_log(TT_WARN,
+               "%s has MPI_Init before Tutti, which does without what it sets up there: ranks of a node pass messages "
+               "through the MPI. libtutti.so should come first in LD_PRELOAD, or when linking",
+               file);
+    tt_config_point_out_idle(file ? "MPI_Init did not come to Tutti" : "it is read in MPI_Init, which was not called");
+    tt_point_out_front();
+}
+
 static void load(void)
 {
     config_error = tt_config_load(config_why, sizeof config_why);
     on = !config_error;
-    if (config_error && !init_seen)
+    if (init_seen)
+        return;
+    if (config_error)
         tt_log(TT_ERROR, "%s; Tutti stays off in this process", config_why);
+    else if (tt_config.enabled)
+        point_out_no_init();
 }
 
 bool tt_is_on(void)
@@ -96,6 +124,7 @@ static int on_finalize(MPI_Comm self, int key, void *value, void *extra)
     (void)value;
     (void)extra;
     tt_types_close();
+    tt_world_close();
     return MPI_SUCCESS;
 }
 
@@ -155,6 +184,8 @@ static int start(int provided)
     tt_node_open();
     start_thread(provided);
     tt_hook_install();
+    if (rank == 0)
+        tt_point_out_front();
     tt_meet_open();
     error = tt_comm_of(MPI_COMM_WORLD, TT_READY, &world);
     if (error == MPI_SUCCESS)
@@ -182,8 +213,34 @@ __attribute__((visibility("default"))) int MPI_Init_thread(int *argc, char ***ar
     return error == MPI_SUCCESS ? start(*provided) : error;
 }
 
+/* What communicators use, and must not go before all of them have. */
+static void end(void)
+{
+    tt_enqueue_close();
+    tt_nccl_close();
+    tt_places_close();
+    tt_node_close();
+    tt_topology_close();
+}
+
+/* What stays: a session may be opened again, and memory of a GPU be given to a call on one of its communicators. */
+void tt_last_session_ends(void)
+{
+    int finalized;
+
+    if (tt_world() == MPI_COMM_WORLD)
+        return;
+    tt_progress_to_end();
+    tt_types_close();
+    tt_world_close();
+    tt_comms_end();
+    PMPI_Finalized(&finalized);
+    if (finalized)
+        end();
+}
+
 /* Communicators' state goes by their attributes, inside PMPI_Finalize; user callbacks may still communicate there, so
- * the places stay until after. */
+ * the places stay until after; and communicators that come from sessions may outlive it all. */
 __attribute__((visibility("default"))) int MPI_Finalize(void)
 {
     int error;
@@ -193,10 +250,11 @@ __attribute__((visibility("default"))) int MPI_Finalize(void)
         tt_log(TT_WARN, "MPI_Finalize was called before all that was begun was over");
     tt_watch_close();
     error = PMPI_Finalize();
+    tt_world_gone();
     tt_watch_end();
-    tt_nccl_close();
-    tt_places_close();
-    tt_node_close();
-    tt_topology_close();
+    if (!tt_has_sessions()) {
+        tt_comms_end();
+        end();
+    }
     return error;
 }

@@ -67,6 +67,8 @@ struct tt_memo {
     unsigned bar;   /* enum tt_bar, as far as it follows from the question */
     bool delegated; /* to the MPI below, which needs nothing of ours unless a buffer is on a device; */
     unsigned delegated_under; /* and this barred NCCL then */
+    bool brief;               /* it may be done in one breath, if nothing is on a device; */
+    MPI_Aint first[2];        /* the data of SEND and RECV then begin there in their buffers */
 };
 
 /* ---- describe.c: from arguments to meaning ---- */
@@ -143,6 +145,10 @@ static inline bool tt_job_touches_device(const struct tt_job *job)
 
 /* Which buffers a plan for home would find on the device: bits 1 << enum tt_buf. */
 unsigned tt_job_on_device(const struct tt_job *job, const struct tt_place *home);
+
+/* Can a plan work on what the user gave, as it stands, if all of it is the host's? Then *first: where the data of SEND and
+ * RECV begin in their buffers. */
+bool tt_bind_as_is(const struct tt_job *job, MPI_Aint first[2]);
 
 /* Provides all that the plan names; comm, wire and home are set. 0, or -1 with why filled; tt_bound_end is due in both
  * cases. */

@@ -4,7 +4,10 @@
  * messages without bytes are left out on both sides, and so are calls in which nothing moves anywhere. */
 #include "coll/nccl_calls.h"
 
+#include <stdint.h>
 #include <string.h>
+
+#include "cuda/driver.h"
 
 const char *tt_nccl_lacks(const struct tt_job *job)
 {
@@ -217,15 +220,26 @@ size_t tt_nccl_spare(const struct tt_job *job)
     return s->coll == TT_COLL_alltoall || s->coll == TT_COLL_alltoallv ? received(s) : 0;
 }
 
-/* In NCCL's own stream, so that one waits for the other. */
+static int copy_in_stream(CUstream stream, char *to, const char *from, size_t bytes)
+{
+    const struct tt_driver *d = tt_driver_find();
+
+    return tt_driver_check(d, d->cuMemcpyAsync((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, bytes, stream),
+                           "cuMemcpyAsync of %zu bytes", bytes);
+}
+
+/* In the stream of NCCL's call, so that one waits for the other. */
 static int copy(const struct tt_nccl_call *call, char *to, const char *from)
 {
     struct tt_place *place = call->use->place;
+    const size_t bytes = tt_nccl_spare(call->job);
     int error;
 
+    if (call->stream != call->use->stream)
+        return copy_in_stream(call->stream, to, from, bytes);
     if (place->dev->enter(place))
         return -1;
-    error = place->dev->copy(place, TT_NCCL_QUEUE, to, from, tt_nccl_spare(call->job));
+    error = place->dev->copy(place, TT_NCCL_QUEUE, to, from, bytes);
     place->dev->leave(place);
     return error;
 }
@@ -246,7 +260,7 @@ static struct run run_of(const struct tt_nccl_call *call)
         tt_nccl_cell_of(job->cell, &cell);
     return (struct run){.n = call->use->nccl,
                         .comm = call->use->comm,
-                        .stream = call->use->stream,
+                        .stream = call->stream,
                         .s = &job->shape,
                         .rank = job->comm->rank,
                         .send = call->send,
@@ -276,6 +290,15 @@ int tt_nccl_start(const struct tt_nccl_call *call)
     if (sends_spare && copy(call, call->spare, call->recv))
         return -1;
     return tt_nccl_error(r.n, r.comm, rows[r.s->coll].run(&r), "%s", rows[r.s->coll].name);
+}
+
+int tt_nccl_taken(const struct tt_nccl_use *use)
+{
+    ncclResult_t state = ncclSuccess;
+
+    if (tt_nccl_error(use->nccl, use->comm, use->nccl->CommGetAsyncError(use->comm, &state), "ncclCommGetAsyncError"))
+        return -1;
+    return state != ncclInProgress;
 }
 
 int tt_nccl_finish(const struct tt_nccl_call *call)

@@ -13,6 +13,7 @@ const char *tt_nccl_lacks(const struct tt_job *job);
 struct tt_nccl_call {
     const struct tt_nccl_use *use;
     const struct tt_job *job;
+    CUstream stream; /* NCCL's own (use->stream), or one of the program's */
     char *send, *recv;
     char *spare; /* as many bytes as tt_nccl_spare says */
 };
@@ -23,6 +24,9 @@ size_t tt_nccl_spare(const struct tt_job *job);
 
 /* Gives NCCL all that the call is; it is under way then. 0, or -1 with tt_fault() set. */
 int tt_nccl_start(const struct tt_nccl_call *call);
+
+/* Has NCCL taken all of it? 1, 0: not yet, or -1 with tt_fault() set. */
+int tt_nccl_taken(const struct tt_nccl_use *use);
 
 /* What is to follow in the same stream, once NCCL has taken all of it. 0, or -1 with tt_fault() set. */
 int tt_nccl_finish(const struct tt_nccl_call *call);

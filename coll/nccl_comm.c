@@ -25,7 +25,8 @@ struct tt_nccl_life {
 
 /* ---- what there is ---- */
 
-/* Calls of several threads on several communicators could reach NCCL in another order on another rank. */
+/* Calls of several threads on several communicators could reach NCCL in another order on another rank: then it is for
+ * calls in streams alone, whose order is the program's business. */
 static bool is_single(void)
 {
     int level = MPI_THREAD_MULTIPLE;
@@ -36,7 +37,7 @@ static bool is_single(void)
 
 static struct tt_nccl_life *life_of(struct tt_comm *c)
 {
-    if (!c->nccl && c->usable && is_single() && tt_nccl_notice_serves())
+    if (!c->nccl && c->usable && (is_single() || c->known.prepared) && tt_nccl_notice_serves())
         c->nccl = calloc(1, sizeof *c->nccl);
     return c->nccl;
 }
@@ -86,6 +87,18 @@ static unsigned look(struct tt_comm *c, struct tt_nccl_life *life)
     return TT_NCCL_CAN | (g ? TT_NCCL_HAVE : 0);
 }
 
+const char *tt_nccl_lacking(void)
+{
+    const struct tt_nccl *nccl = tt_driver_present() ? tt_nccl_open() : NULL;
+    struct tt_place *place = nccl ? tt_place_here() : NULL;
+
+    if (!tt_driver_present())
+        return "there is no CUDA driver in this process";
+    if (!nccl || !place)
+        return tt_fault();
+    return tt_place_suits(place, nccl) ? NULL : "it works in a context that is not its GPU's primary one";
+}
+
 /* The memory for making one comes first: afterwards the others count on this rank. */
 static bool is_able(struct tt_comm *c, struct tt_nccl_life *life)
 {
@@ -98,15 +111,18 @@ static bool is_able(struct tt_comm *c, struct tt_nccl_life *life)
 
 unsigned tt_nccl_standing(struct tt_comm *c, uint32_t *generation)
 {
-    struct tt_nccl_life *life = life_of(c);
+    struct tt_nccl_life *life;
     unsigned standing = 0;
 
+    tt_nccl_lock();
+    life = life_of(c);
     tt_nccl_notice_hear();
     tt_nccl_groups_poll();
     if (is_able(c, life))
         standing = has(life) ? TT_NCCL_CAN | TT_NCCL_HAVE : look(c, life);
     if (generation)
         *generation = standing & TT_NCCL_HAVE ? life->group->generation : 0;
+    tt_nccl_unlock();
     return standing;
 }
 
@@ -118,18 +134,10 @@ static void end_making(struct tt_nccl_life *life)
     life->making = NULL;
 }
 
-int tt_nccl_make(struct tt_comm *c)
+static void note_made(struct tt_comm *c, int result, struct tt_nccl_group *made, const char *why)
 {
     struct tt_nccl_life *life = c->nccl;
-    struct tt_nccl_group *made;
-    const uint64_t begun = tt_setup_begin(TT_SETUP_DEVICE);
-    char why[256] = "";
-    int result;
 
-    let_go(life);
-    tt_nccl_notice_open();
-    result = tt_nccl_making_run(life->making, &made, why, sizeof why);
-    tt_setup_end(TT_SETUP_DEVICE, begun);
     if (result == 0)
         life->group = made;
     else if (result == TT_NCCL_NOT_MADE && why[0])
@@ -140,6 +148,25 @@ int tt_nccl_make(struct tt_comm *c)
         tt_fault_set("%s", why);
     }
     end_making(life);
+}
+
+/* The lock is not held while ranks are waited for. */
+int tt_nccl_make(struct tt_comm *c)
+{
+    struct tt_nccl_group *made;
+    const uint64_t begun = tt_setup_begin(TT_SETUP_DEVICE);
+    char why[256] = "";
+    int result;
+
+    tt_nccl_lock();
+    let_go(c->nccl);
+    tt_nccl_notice_open();
+    tt_nccl_unlock();
+    result = tt_nccl_making_run(c->nccl->making, &made, why, sizeof why);
+    tt_setup_end(TT_SETUP_DEVICE, begun);
+    tt_nccl_lock();
+    note_made(c, result, made, why);
+    tt_nccl_unlock();
     return result;
 }
 
@@ -213,22 +240,27 @@ int tt_nccl_check(struct tt_comm *c)
                : 0;
 }
 
+static void fail_group(struct tt_nccl_group *g, const char *why)
+{
+    tt_nccl_notice_tell(g, why, false);
+    if (!g->failed)
+        snprintf(g->why, sizeof g->why, "%s", why);
+    g->failed = true;
+    tt_nccl_group_abort(g);
+}
+
 void tt_nccl_fail(struct tt_comm *c, const char *why)
 {
     struct tt_nccl_life *life = c->nccl;
-    struct tt_nccl_group *g = life ? life->group : NULL;
 
     if (!life || life->broken)
         return;
+    tt_nccl_lock();
     snprintf(life->why, sizeof life->why, "%s", why);
     life->broken = true;
-    if (!g)
-        return;
-    tt_nccl_notice_tell(g, life->why, false);
-    if (!g->failed)
-        snprintf(g->why, sizeof g->why, "%s", life->why);
-    g->failed = true;
-    tt_nccl_group_abort(g);
+    if (life->group)
+        fail_group(life->group, life->why);
+    tt_nccl_unlock();
 }
 
 void tt_nccl_rule_out(struct tt_comm *c, const char *why)
@@ -251,15 +283,22 @@ const char *tt_nccl_why_not(const struct tt_comm *c)
 
 /* ---- the end ---- */
 
+static void end_life(struct tt_nccl_life *life)
+{
+    if (!life)
+        return;
+    let_go(life);
+    end_making(life);
+    free(life);
+}
+
 void tt_nccl_drop(struct tt_comm *c)
 {
+    tt_nccl_lock();
     tt_nccl_notice_drop(c);
-    if (!c->nccl)
-        return;
-    let_go(c->nccl);
-    end_making(c->nccl);
-    free(c->nccl);
+    end_life(c->nccl);
     c->nccl = NULL;
+    tt_nccl_unlock();
 }
 
 void tt_nccl_close(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The life of NCCL communicators: one for a group of ranks, shared by all MPI communicators with these ranks in this
- * order, made by all of them together when a vote asks for it, gone with the last of them. None where MPI may be called
- * by several threads at once (then nothing here has need of locks), or across several MPI_COMM_WORLDs.
+ * order, made by all of them together when a vote asks for it, gone with the last of them. None across several
+ * MPI_COMM_WORLDs. Where MPI may be called by several threads at once only tutti_comm_prepare makes them, for calls in
+ * streams (enqueue_nccl.c): then those functions that say so, and all that calls in streams use, are for any thread.
  *
  * Nobody is left waiting: whoever fails tells the others (nccl_notice.h), all that waits has a deadline,
  * TUTTI_NCCL_TIMEOUT, and a failure is an error or a fall-back on all ranks. */
@@ -18,9 +19,12 @@ enum {
     TT_NCCL_HAVE = 1 << 1 /* the NCCL communicator is alive here */
 };
 
-/* *generation, if that is not NULL, tells apart the communicators that there have been: of all ranks the same where
+/* Any thread. *generation, if that is not NULL, tells apart the communicators that there have been: of all ranks the same where
  * they have the same one. No driver call where there is one. */
 unsigned tt_nccl_standing(struct tt_comm *c, uint32_t *generation);
+
+/* What this rank lacks to use any, in words; or NULL: nothing. */
+const char *tt_nccl_lacking(void);
 
 /* Makes it. Collective, once all have said that they can and not all that they have: polls, all that is under way
  * moving on meanwhile. 0 on all ranks; or TT_NCCL_NOT_MADE on all, which then go on without (tt_nccl_why_not tells why,
@@ -60,7 +64,7 @@ const char *tt_nccl_why_not(const struct tt_comm *c);
 /* Has what tt_nccl_make would make, if all ranks can: for tutti_comm_prepare. Collective. As tt_nccl_make. */
 int tt_nccl_prepare(struct tt_comm *c);
 
-/* c is gone. */
+/* c is gone. Any thread. */
 void tt_nccl_drop(struct tt_comm *c);
 
 /* Ends all that is left, after MPI_Finalize, waiting for some seconds at most. Contexts may be gone already. */

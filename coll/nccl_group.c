@@ -5,6 +5,7 @@
  * whenever another is made or dropped; no thread and no progress of other calls is needed for it. */
 #include "coll/nccl_group.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,36 @@ static const double patience = 10, last_patience = 2;
 
 static struct tt_nccl_group *groups; /* the last added comes first */
 static unsigned long uses;
+
+static pthread_mutex_t lock;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_lock(void)
+{
+    pthread_mutexattr_t how;
+
+    pthread_mutexattr_init(&how);
+    pthread_mutexattr_settype(&how, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&lock, &how);
+    pthread_mutexattr_destroy(&how);
+}
+
+void tt_nccl_lock(void)
+{
+    pthread_once(&once, make_lock);
+    pthread_mutex_lock(&lock);
+}
+
+bool tt_nccl_trylock(void)
+{
+    pthread_once(&once, make_lock);
+    return pthread_mutex_trylock(&lock) == 0;
+}
+
+void tt_nccl_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
 
 double tt_nccl_now(void)
 {

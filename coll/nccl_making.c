@@ -22,6 +22,7 @@
 #include "coll/pause.h"
 #include "coll/nccl_notice.h"
 #include "coll/request.h"
+#include "coll/world.h"
 
 enum { WORDS = 116 };
 
@@ -71,9 +72,9 @@ static bool translate(const struct tt_comm *c, int *members)
     bool all = true;
 
     if (c->size == 1)
-        return PMPI_Comm_rank(MPI_COMM_WORLD, members) == MPI_SUCCESS;
+        return PMPI_Comm_rank(tt_world(), members) == MPI_SUCCESS;
     PMPI_Comm_group(c->wire_comm, &ours);
-    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Comm_group(tt_world(), &world);
     for (int r = 0; r < c->size && all; r++) {
         PMPI_Group_translate_ranks(ours, 1, &r, world, &members[r]);
         all = members[r] != MPI_UNDEFINED;
@@ -96,7 +97,7 @@ struct tt_nccl_making *tt_nccl_making_new(const struct tt_comm *c)
         return NULL;
     }
     m->members = members;
-    m->comm = c->size == 1 ? MPI_COMM_SELF : c->wire_comm;
+    m->comm = c->size == 1 ? tt_quiet_self() : c->wire_comm;
     m->request = MPI_REQUEST_NULL;
     return m;
 }
@@ -334,12 +335,14 @@ static bool is_over(void *making)
     struct tt_nccl_making *m = making;
 
     tt_progress();
+    tt_nccl_lock();
     if (m->step >= INIT)
         tt_nccl_notice_hear();
     if (m->step == INIT)
         poll_init(m);
     else
         poll_message(m);
+    tt_nccl_unlock();
     return m->late || m->step == OVER;
 }
 
@@ -402,9 +405,12 @@ int tt_nccl_making_run(struct tt_nccl_making *m, struct tt_nccl_group **made, ch
     int result;
 
     m->begun = tt_nccl_now();
+    tt_nccl_lock();
     begin_cards(m);
     place = m->group->use.place;
+    tt_nccl_unlock();
     tt_wait(is_over, m);
+    tt_nccl_lock();
     result = conclude(m);
     *made = m->group;
     snprintf(why, size, "%s", m->why);
@@ -412,6 +418,7 @@ int tt_nccl_making_run(struct tt_nccl_making *m, struct tt_nccl_group **made, ch
         give_up(m);
     else
         m->group = NULL;
+    tt_nccl_unlock();
     if (m->entered)
         place->dev->leave(place);
     return result;

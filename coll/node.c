@@ -223,6 +223,11 @@ void tt_node_unlock(void)
         pthread_mutex_unlock(&node.lock);
 }
 
+bool tt_node_locks(void)
+{
+    return node.threaded;
+}
+
 /* Gone, or ended and not yet taken leave of by its parent, which may take until all others have ended. */
 static bool is_dead(pid_t pid)
 {

@@ -24,6 +24,7 @@ int tt_node_channels(MPI_Comm comm, int size, struct tt_channel ***channels);
 /* Around whatever is done with channels. Does nothing where one thread at a time calls MPI. */
 void tt_node_lock(void);
 void tt_node_unlock(void);
+bool tt_node_locks(void); /* do they? */
 
 /* For who has waited for long: looks whether all that are near are still alive. Messages of one that is not will not come,
  * and are over. */

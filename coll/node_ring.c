@@ -78,13 +78,6 @@ void tt_ring_publish(struct tt_ring *r)
     tt_flag_raise(&record->turn, ++r->next);
 }
 
-struct tt_record *tt_ring_look(struct tt_ring *r)
-{
-    struct tt_record *record = &r->records[tt_ring_slot(r, r->ahead)];
-
-    return tt_flag_read(&record->turn) == r->ahead + 1 ? record : NULL;
-}
-
 void tt_ring_pass(struct tt_ring *r)
 {
     r->ahead += r->ahead == r->next;

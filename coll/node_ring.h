@@ -79,7 +79,7 @@ void tt_ring_publish(struct tt_ring *r);
 
 /* For the reader: the next record, if it is there, else NULL; it is gone once it is passed. Or it is held: looking finds
  * the one behind it, and passing the first one that is held. */
-struct tt_record *tt_ring_look(struct tt_ring *r);
+static inline struct tt_record *tt_ring_look(struct tt_ring *r);
 void tt_ring_pass(struct tt_ring *r);
 void tt_ring_hold(struct tt_ring *r);
 
@@ -92,6 +92,13 @@ static inline uint32_t tt_ring_slot(const struct tt_ring *r, uint32_t number)
 static inline struct tt_record *tt_ring_first(const struct tt_ring *r)
 {
     return &r->records[tt_ring_slot(r, r->next)];
+}
+
+static inline struct tt_record *tt_ring_look(struct tt_ring *r)
+{
+    struct tt_record *record = &r->records[tt_ring_slot(r, r->ahead)];
+
+    return tt_flag_read(&record->turn) == r->ahead + 1 ? record : NULL;
 }
 
 /* Does nothing stand between next and ahead? */

@@ -18,9 +18,11 @@
 #include "coll/config.h"
 #include "coll/node.h"
 #include "coll/progress.h"
+#include "coll/world.h"
 
 enum {
     SPINS = 1000,        /* polls before the first yield */
+    GLANCES = 4000,      /* which are shorter: some microseconds */
     PATIENCE_MS = 10,    /* before the first sleep */
     SLEEP_NS = 50000,    /* and the kernel takes as much again */
     POLLS_PER_CALL = 128 /* of the MPI below, and look at the clock */
@@ -67,25 +69,31 @@ static bool sleeps(const struct wait *w)
     return w->is_long && tt_config.wait != SPIN;
 }
 
-/* Counted over all waits: a program whose waits are short has messages of its own under way, too. It is asked for what
- * there is not, since it may not move on when it has found something; and of others, since MPICH 4.0 does not when it
- * is asked of this rank alone. Before each sleep: another's call may take many steps of this rank's MPI. */
-static void call_mpi(struct wait *w)
+/* Counted over all waits: a program whose waits are short has messages of its own under way, too. */
+static bool is_time(void)
+{
+    static _Thread_local unsigned polls;
+
+    return ++polls % POLLS_PER_CALL == 0;
+}
+
+/* The MPI below is asked for what there is not, since it may not move on when it has found something; and of others,
+ * since MPICH 4.0 does not when it is asked of this rank alone. */
+static void call_mpi(void)
 {
     enum { NOBODYS = 32767 - 18 }; /* a tag, below what all MPIs allow */
-    static _Thread_local unsigned polls;
     MPI_Status status;
     int flag;
 
-    if (++polls % POLLS_PER_CALL && !sleeps(w))
-        return;
-    PMPI_Iprobe(MPI_ANY_SOURCE, NOBODYS, MPI_COMM_WORLD, &flag, &status);
-    look_at_clock(w);
+    PMPI_Iprobe(MPI_ANY_SOURCE, NOBODYS, tt_world(), &flag, &status);
 }
 
 static void pause_in(struct wait *w)
 {
-    call_mpi(w);
+    if (is_time() || sleeps(w)) { /* before each sleep: another's call may take many steps of this rank's MPI */
+        call_mpi();
+        look_at_clock(w);
+    }
     if (tt_config.wait == SPIN || w->polls++ < spins)
         return;
     if (sleeps(w))
@@ -94,13 +102,26 @@ static void pause_in(struct wait *w)
         sched_yield();
 }
 
+unsigned tt_wait_glances(void)
+{
+    return spins ? GLANCES : 0;
+}
+
+void tt_wait_in_passing(void)
+{
+    if (is_time())
+        call_mpi();
+}
+
 void tt_wait(bool (*done)(void *), void *what)
 {
     const bool counts = tt_progress_thread_runs();
     struct wait w = {.polls = 0};
 
-    if (counts)
+    if (counts) {
         atomic_fetch_add(&waiting, 1);
+        tt_progress_thread_note_wait();
+    }
     do
         pause_in(&w);
     while (!done(what));

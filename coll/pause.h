@@ -12,6 +12,12 @@ void tt_wait_open(bool crowded);
  * has it, or if it has taken long; and what the MPI below has under way moves on, too. */
 void tt_wait(bool (*done)(void *), void *what);
 
+/* How often who waits in one breath looks for a message again: never, where others are to run at once. */
+unsigned tt_wait_glances(void);
+
+/* By who does not wait here: the MPI below moves on now and then. */
+void tt_wait_in_passing(void);
+
 /* While the thread of TUTTI_PROGRESS runs: is any thread of this process in there? Then what is under way is polled as fast
  * as can be. */
 bool tt_is_waiting(void);

@@ -5,11 +5,15 @@
  * read, an answer. A nap in each of them, and in the other rank's, would be most of its time. So while polls move
  * something, and for a moment after, the thread polls without a pause; when they do not, it naps, longer each time.
  * While another thread waits, which polls as fast as can be, or there is nothing, it sleeps until it is called: a nap
- * takes little of a core, but its timer and its waking disturb who runs there, on a virtual machine for some 20 us.
+ * takes little of a core, but its timer and its waking disturb who runs there, on a virtual machine for some 15 us. So
+ * no nap is shorter than that: else the thread is back before who shares its core has come to do anything, again and
+ * again, until the kernel's next tick. And it naps first when it is called: who calls it is in the middle of a call
+ * that is to return at once, and on whose core it wakes. If he then waits himself at once it has been called in vain,
+ * and naps longer the next time.
  *
  * That a poll moved something is told by the time it took: bytes are copied in it, whichever wire, or the MPI below,
  * has them. What it costs is that time, which is what copying the bytes takes, as much again at most for the other
- * rank's turn, a tenth of a core for a flight that does not move at all, and a call when one begins. */
+ * rank's turn, a tenth of a core for a flight that does not move at all, and a call and a nap when one begins. */
 #include "coll/progress.h"
 
 #include <errno.h>
@@ -35,8 +39,9 @@ enum {
     MOVED_NS = 2000,      /* a poll that took longer has moved bytes */
     MOMENT_NS = 20000,    /* in which the other rank may answer, */
     PATIENCE_NS = 500000, /* or as long as this rank's own turn took, up to that */
-    NAP_NS = 5000,        /* the first, */
+    NAP_NS = 20000,       /* the first, and the shortest, */
     LONGEST_NS = 200000,
+    VAIN_NS = 1000000,  /* where who called has waited himself at once, again and again */
     WATCH_NS = 1000000, /* between polls while another thread waits, who may poll something else */
     SLACK_NS = 1000,
     TURN_NS = 100000 /* the least that the kernel takes */
@@ -115,12 +120,24 @@ static bool is_needed(void)
     return has_something() && !tt_is_waiting();
 }
 
+/* The thread is called by each call that starts something, and naps first. Is that started and waited for at once, or
+ * is there time between for the thread to be of use? */
+static _Atomic int64_t called; /* when, last */
+static atomic_bool is_useful;
+
+void tt_progress_thread_note_wait(void)
+{
+    if (tt_nanoseconds(CLOCK_MONOTONIC) - atomic_load_explicit(&called, memory_order_relaxed) > NAP_NS)
+        atomic_store_explicit(&is_useful, true, memory_order_relaxed);
+}
+
 /* Whoever has something for the thread first makes that known, and then looks whether it sleeps; the thread first says
  * that it does, and then looks whether there is anything. So one of the two sees the other. */
 void tt_progress_thread_call(void)
 {
     if (!runs)
         return;
+    atomic_store_explicit(&called, tt_nanoseconds(CLOCK_MONOTONIC), memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&sleeps, memory_order_relaxed) && has_something() && atomic_exchange(&sleeps, false))
         sem_post(&bell);
@@ -155,27 +172,29 @@ static void sleep_until_called(void)
 
 /* ---- the thread ---- */
 
-static void nap(struct pace *p)
+static void nap(struct pace *p, long longest)
 {
     p->nap = p->nap ? 2 * p->nap : NAP_NS;
-    p->nap = p->nap < LONGEST_NS ? p->nap : LONGEST_NS;
+    p->nap = p->nap < longest ? p->nap : longest;
     nanosleep(&(struct timespec){.tv_nsec = p->nap}, NULL);
 }
 
 static void *work(void *nothing)
 {
     struct pace p = {.least = tt_node_is_crowded() ? 0 : MOMENT_NS};
-    bool is_first = true;
+    bool is_first = false;
 
     prctl(PR_SET_TIMERSLACK, SLACK_NS); /* the kernel's 50 us would be ten naps */
     ask_for_short_turns();
     while (!atomic_load(&stops)) {
-        poll_on(&p, is_first);
+        if (is_needed())
+            poll_on(&p, is_first);
         is_first = !is_needed();
         if (is_first)
             sleep_until_called();
-        else
-            nap(&p);
+        if (is_first && atomic_exchange(&is_useful, false))
+            p.nap = 0;
+        nap(&p, is_first ? VAIN_NS : LONGEST_NS);
     }
     return nothing;
 }

@@ -17,6 +17,9 @@ bool tt_progress_thread_runs(void);
 /* There is something under way, or nobody waits any more: the thread is called, if it sleeps. */
 void tt_progress_thread_call(void);
 
+/* Somebody begins to wait, where the thread runs. */
+void tt_progress_thread_note_wait(void);
+
 /* tt_progress, from a call that waits for nothing; not where the thread runs: the program has better to do than to copy
  * bytes. */
 void tt_progress_in_passing(void);

@@ -97,12 +97,16 @@ static int prepare(MPI_Comm comm)
         return tt_raise(comm,
                         "tutti_comm_prepare: this rank failed before it could take part in an earlier call on this "
                         "communicator, so it is behind the others for good");
+    c->known.prepared = true;
     made = tt_nccl_prepare(c);
     if (made == 0)
         tt_comm_forget(c);
     c->known.there |= made == 0;
     c->known.alive = made == 0;
-    c->known.kept = false;
+    c->known.streams = made == 0 && c->known.threads;
+    c->known.kept = c->known.streams;
+    if (c->known.streams)
+        tt_nccl_keep(c);
     return made < 0 ? tt_raise(comm, tt_fault()) : MPI_SUCCESS;
 }
 

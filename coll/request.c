@@ -13,7 +13,7 @@
 #include "coll/error.h"
 #include "coll/pause.h"
 #include "coll/progress.h"
-#include "coll/types.h"
+#include "coll/world.h"
 
 static atomic_int business; /* tickets, and what is under way */
 
@@ -289,7 +289,7 @@ static int tag_bound(void)
 {
     int *bound, found;
 
-    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found);
+    PMPI_Comm_get_attr(tt_world(), MPI_TAG_UB, &bound, &found);
     return found ? *bound : 32767;
 }
 

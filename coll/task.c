@@ -33,7 +33,7 @@ static void take_ticket(struct tt_task *t)
 {
     struct tt_comm *comm = t->job->comm;
     const unsigned made = t->job->call->persistent, in_order = comm->in_order;
-    const unsigned slot = made ? in_order + made % (comm->slots - in_order) : comm->sequence++ % in_order;
+    const unsigned slot = made ? in_order + made % (comm->slots - in_order) : tt_comm_next_slot(comm);
 
     t->bound.with.slot = slot;
     t->ticket = comm->slot[slot].tickets++;
@@ -51,6 +51,21 @@ void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, 
         snprintf(t->why, sizeof t->why, "%s", fault);
     else
         tt_bind_plan(&t->bound, job, plan, t->why, sizeof t->why);
+}
+
+void tt_task_go_on(struct tt_task *t, struct tt_job *job, struct tt_plan *plan, const struct tt_breath *breath,
+                   int from, const struct tt_headway *done)
+{
+    struct tt_binding *with = &t->bound.with;
+
+    open_task(t, job, tt_plan_hold(plan));
+    with->routes = &job->comm->routes;
+    with->slot = breath->slot;
+    memcpy(with->base, breath->base, sizeof with->base);
+    with->home = with->host = tt_host_place();
+    with->cell = breath->cell;
+    t->posted = true;
+    tt_req_resume(&t->req, plan, with, from, done);
 }
 
 int tt_task_native(struct tt_task *t, struct tt_job *job, bool at_once)
@@ -80,6 +95,7 @@ static int start_nccl(struct tt_task *t)
     t->bound.with.home = call->use->place;
     if (tt_bind_nccl(&t->bound, t->job, tt_nccl_spare(t->job), &at, t->why, sizeof t->why))
         return -1;
+    call->stream = call->use->stream;
     call->send = at.send;
     call->recv = at.recv;
     call->spare = at.spare;
@@ -100,13 +116,10 @@ void tt_task_nccl(struct tt_task *t, struct tt_job *job, const char *fault)
 /* Has NCCL taken all of the call? -1 with tt_fault() set. */
 static int poll_taking(struct tt_task *t)
 {
-    const struct tt_nccl_use *use = t->by_nccl.use;
-    ncclResult_t state = ncclSuccess;
+    const int taken = tt_nccl_taken(t->by_nccl.use);
 
-    if (tt_nccl_error(use->nccl, use->comm, use->nccl->CommGetAsyncError(use->comm, &state), "ncclCommGetAsyncError"))
-        return -1;
-    if (state == ncclInProgress)
-        return 0;
+    if (taken <= 0)
+        return taken;
     t->stage = TT_NCCL_RUNNING;
     return tt_nccl_finish(&t->by_nccl) ? -1 : 1;
 }

@@ -14,6 +14,7 @@
 #include "coll/agree.h"
 #include "coll/beside.h"
 #include "coll/config.h"
+#include "coll/world.h"
 #include "cuda/dev.h"
 #include "selector/module.h"
 
@@ -186,7 +187,7 @@ static struct tt_topo *part_of_told(MPI_Comm comm, int size)
     for (int r = 0; r < size; r++)
         here[r] = r;
     PMPI_Comm_group(comm, &ours);
-    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Comm_group(tt_world(), &world);
     if (PMPI_Group_translate_ranks(ours, size, here, world, there) == MPI_SUCCESS)
         t = tt_topo_part(node.told, there, size);
     PMPI_Group_free(&ours);

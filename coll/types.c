@@ -10,6 +10,7 @@
 
 #include "coll/flat.h"
 #include "coll/tutti.h"
+#include "coll/world.h"
 
 struct type_row {
     MPI_Datatype handle;
@@ -40,24 +41,6 @@ static const struct type_row *row_of(MPI_Datatype handle)
         if (types[slots[s] - 1].handle == handle)
             return &types[slots[s] - 1];
     return NULL;
-}
-
-static MPI_Comm quiet = MPI_COMM_NULL;
-
-static void make_quiet(void)
-{
-    if (PMPI_Comm_dup(MPI_COMM_SELF, &quiet) == MPI_SUCCESS)
-        PMPI_Comm_set_errhandler(quiet, MPI_ERRORS_RETURN);
-    else
-        quiet = MPI_COMM_SELF;
-}
-
-MPI_Comm tt_quiet_self(void)
-{
-    static pthread_once_t once_quiet = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once_quiet, make_quiet);
-    return quiet;
 }
 
 /* Packing is the one local call that minds whether a type has been committed. */
@@ -157,10 +140,9 @@ static void forget(struct known *k)
 static int on_type_freed(MPI_Datatype type, int key, void *value, void *extra)
 {
     (void)type;
-    (void)key;
     (void)extra;
     pthread_mutex_lock(&knowing);
-    if (!closed)
+    if (!closed && key == known_key)
         forget(value);
     pthread_mutex_unlock(&knowing);
     return MPI_SUCCESS;
@@ -172,10 +154,9 @@ static int on_type_duplicated(MPI_Datatype type, int key, void *extra, void *val
     struct known *k = malloc(sizeof *k);
 
     (void)type;
-    (void)key;
     (void)extra;
     pthread_mutex_lock(&knowing);
-    *copied = k && !closed;
+    *copied = k && !closed && key == known_key;
     if (*copied) {
         k->layout = ((const struct known *)value)->layout;
         tt_flat_hold(k->layout.runs);
@@ -261,7 +242,13 @@ static void forget_all(void)
         forget(all_known);
     if (key != MPI_KEYVAL_INVALID)
         PMPI_Type_free_keyval(&key);
+    known_key = MPI_KEYVAL_INVALID;
     pthread_mutex_unlock(&knowing);
+}
+
+void tt_types_open(void)
+{
+    closed = false;
 }
 
 int tt_layout_of(MPI_Datatype type, struct tt_layout *layout, bool *lasting)
@@ -392,14 +379,21 @@ __attribute__((visibility("default"))) int tutti_type(enum tutti_format format, 
     return error;
 }
 
+/* Its handle may come to mean another type. */
+static void unmake(MPI_Datatype *type)
+{
+    for (int i = 0; i < ntypes; i++)
+        if (types[i].handle == *type)
+            types[i].handle = MPI_DATATYPE_NULL;
+    PMPI_Type_free(type);
+}
+
 void tt_types_close(void)
 {
     forget_all();
-    if (quiet != MPI_COMM_NULL && quiet != MPI_COMM_SELF)
-        PMPI_Comm_free(&quiet);
     for (int i = 0; i < NFORMATS; i++) {
         if (have[i])
-            PMPI_Type_free(&made[i]);
+            unmake(&made[i]);
         have[i] = false;
     }
 }

@@ -31,11 +31,9 @@ const struct tt_cell *tt_cell_of(MPI_Datatype type, MPI_Op op, const char **why,
  * must be legal. A fact that all ranks share. */
 bool tt_op_is_applicable(MPI_Datatype type, MPI_Op op);
 
-/* A duplicate of MPI_COMM_SELF whose errors are returned: for what needs a communicator and no other rank. */
-MPI_Comm tt_quiet_self(void);
-
-/* Frees what this file made; before MPI is finalised. */
+/* Frees what this file made; before MPI is finalised. Open: MPI goes on, or begins again. */
 void tt_types_close(void);
+void tt_types_open(void);
 
 /* "MPI_FLOAT", "MPI_SUM", or "a derived type", "a user's op". */
 const char *tt_mpi_type_name(MPI_Datatype type);

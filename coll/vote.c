@@ -75,6 +75,18 @@ static int make(struct tt_comm *c)
     return made < 0 ? -1 : 0;
 }
 
+/* Who names NCCL wants to know why it is not used: each rank says what it lacks itself. */
+static void say_lacking(const struct tt_job *job)
+{
+    static bool said;
+    const char *lacking = said ? NULL : tt_nccl_lacking();
+
+    if (!lacking)
+        return;
+    said = true;
+    tt_log(TT_WARN, "%s: NCCL was named, and rank %d has none: %s. Said once.", job->row->name, job->comm->rank, lacking);
+}
+
 int tt_vote(const struct tt_job *job, bool able, const struct tt_wanted *wanted, struct tt_verdict *verdict)
 {
     struct tt_comm *c = job->comm;
@@ -84,6 +96,8 @@ int tt_vote(const struct tt_job *job, bool able, const struct tt_wanted *wanted,
     if (count_ballots(c, ballot_of(job, able), &all))
         return -1;
     verdict->on_gpus = all & ON_GPUS;
+    if (!(all & CAN) && wanted->anywhere)
+        say_lacking(job);
     if (!(all & CAN) && (c->known.there || c->known.alive))
         tt_nccl_rule_out(c, "it has failed on a rank");
     c->known.alive = (all & CAN) && all_have_the_same(all);

@@ -6,6 +6,7 @@
 
 #include "coll/caller.h"
 #include "coll/hash.h"
+#include "coll/world.h"
 
 static const struct tt_listener *const all[] = {
 #define TT_LISTENER(id) &tt_listen_##id,
@@ -91,7 +92,7 @@ static uint64_t hash_group(MPI_Group group)
     int size;
 
     PMPI_Group_size(group, &size);
-    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Comm_group(tt_world(), &world);
     for (int i = 0; i < size && h; i++) {
         int there;
 
@@ -168,19 +169,19 @@ struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enu
     return e;
 }
 
-void tt_event_begin(struct tt_event *e, const struct tt_task *task)
+void tt_event_begin(struct tt_event *e, const struct tt_alg *alg, const struct tt_job *job)
 {
     e->begun = tt_ticks();
     e->setup = tt_setup_spent - e->setup;
-    e->alg = task->alg;
-    e->job = task->job;
+    e->alg = alg;
+    e->job = job;
     TELL(begin, e);
     e->job = NULL;
 }
 
-void tt_event_move(struct tt_event *e)
+void tt_event_move(struct tt_event *e, uint64_t moved)
 {
-    e->moved = tt_ticks();
+    e->moved = moved;
     TELL(move, e);
 }
 

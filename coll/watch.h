@@ -127,8 +127,8 @@ void tt_watch_end(void);
 /* ---- for those who carry calls out ---- */
 
 struct tt_event *tt_event_enter(struct tt_event *e, const struct tt_call *c, enum tt_flavour flavour);
-void tt_event_begin(struct tt_event *e, const struct tt_task *task);
-void tt_event_move(struct tt_event *e);
+void tt_event_begin(struct tt_event *e, const struct tt_alg *alg, const struct tt_job *job);
+void tt_event_move(struct tt_event *e, uint64_t moved);
 void tt_event_beat(struct tt_event *e, const struct tt_task *task);
 void tt_event_leave(struct tt_event *e, int error, const struct tt_task *task);
 
@@ -142,7 +142,7 @@ static inline struct tt_event *tt_watch_enter(struct tt_event *e, const struct t
 static inline void tt_watch_begin(struct tt_event *e, const struct tt_task *task)
 {
     if (e)
-        tt_event_begin(e, task);
+        tt_event_begin(e, task->alg, task->job);
 }
 
 /* After a poll in vain. */
@@ -151,7 +151,7 @@ static inline void tt_watch_poll(struct tt_event *e, const struct tt_task *task)
     if (!e)
         return;
     if (!e->moved && tt_task_has_moved(task))
-        tt_event_move(e);
+        tt_event_move(e, tt_ticks());
     if (e->beat != atomic_load_explicit(&tt_beats, memory_order_relaxed))
         tt_event_beat(e, task);
 }

@@ -12,6 +12,8 @@ int combiner = MPI_COMBINER_HVECTOR_INTEGER;]])], [AC_DEFINE([OLD_COMBINERS], [1
 AC_CHECK_FUNC([MPI_Isendrecv], [tt_isendrecv=1], [tt_isendrecv=0])
 AC_DEFINE_UNQUOTED([TT_HAVE_ISENDRECV], [$tt_isendrecv], [the MPI has nonblocking exchanges])
 AM_CONDITIONAL([ISENDRECV], [test $tt_isendrecv = 1])
+AC_CHECK_FUNC([MPI_Session_init], [tt_sessions=yes], [tt_sessions=no])
+AM_CONDITIONAL([SESSIONS], [test $tt_sessions = yes])
 # Open MPI 4.1 has them under a name of its own
 AC_CHECK_FUNC([MPI_Allreduce_init], [tt_persistent=yes],
     [AC_CHECK_FUNC([MPIX_Allreduce_init], [tt_persistent=extension], [tt_persistent=no])])

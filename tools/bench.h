@@ -51,8 +51,8 @@ bool tool_bench_wants(const struct tool_bench_arguments *a, const char *name);
 
 /* ---- results ---- */
 
-enum tool_path { TOOL_NATIVE, TOOL_OWN, TOOL_NCCL, TOOL_CHOICE, TOOL_THREAD, TOOL_NPATHS };
-extern const char *const tool_path_names[TOOL_NPATHS]; /* "native", "own", "nccl", "chosen", "thread" */
+enum tool_path { TOOL_NATIVE, TOOL_OWN, TOOL_NCCL, TOOL_CHOICE, TOOL_THREAD, TOOL_FREE, TOOL_NPATHS };
+extern const char *const tool_path_names[TOOL_NPATHS]; /* "native", "own", "nccl", "chosen", "thread", "free" */
 
 /* Seconds. A call counts with the time of the rank that took longest; the figures are over the calls, but for those of
  * means, which are over ranks. */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command line of tutti bench, which `tutti` reads and the MPI program of the same command reads again. Letters are
  * those of nccl-tests where it has them. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "coll/sizes.h"
 #include "tools/bench.h"
 #include "tools/bench_data.h"
+#include "tools/paths.h"
 
 enum {
     ALGORITHMS = 256,
@@ -40,7 +43,9 @@ static const struct argp_option options[] = {
     {"nonblocking", NONBLOCKING, NULL, 0,
      "the nonblocking calls, and how much of their time work hides (as OSU defines it)", 1},
     {"overlap", OVERLAP, NULL, 0,
-     "the same of native, of what is chosen, and of that with Tutti's progress thread (TUTTI_PROGRESS=thread)", 1},
+     "the same of native, of what is chosen, and of that with Tutti's progress thread (TUTTI_PROGRESS=thread), once "
+     "with the work on the rank's core, and once with the core free, as beside a GPU",
+     1},
     {"persistent", PERSISTENT_FORM, NULL, 0, "the persistent calls of MPI-4", 1},
     {"algorithms", ALGORITHMS, "LIST", 0,
      "only these: native, chosen, nccl, or names such as ring,halving [all that can]", 1},
@@ -222,11 +227,26 @@ static void settle_files(const struct argp_state *state, const struct tool_bench
         tool_die(state, TOOL_USAGE, "--json - and --plot - would be mixed up: give one of them a file");
 }
 
+/* Not only when all has been measured. */
+static void settle_written(const struct argp_state *state, const char *file)
+{
+    char directory[TOOL_PATH_MAX];
+    const char *end = file ? strrchr(file, '/') : NULL;
+
+    if (!file || strcmp(file, "-") == 0)
+        return;
+    snprintf(directory, sizeof directory, "%.*s", end == file ? 1 : end ? (int)(end - file) : 1, end ? file : ".");
+    if (access(access(file, F_OK) == 0 ? file : directory, W_OK))
+        tool_die(state, TOOL_FAILED, "cannot write %s: %s", file, strerror(errno));
+}
+
 static void settle(const struct argp_state *state, struct tool_bench_arguments *a)
 {
     if (!a->colls)
         a->colls = UINT64_C(1) << TT_COLL_allreduce;
     settle_files(state, a);
+    settle_written(state, a->json);
+    settle_written(state, a->plot);
     settle_type(state, a);
     settle_sizes(state, a);
     settle_in_place(state, a);

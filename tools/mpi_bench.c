@@ -107,8 +107,10 @@ static void find_lanes(struct session *s, enum tt_coll coll)
         if (tt_alg_serves(tt_algs[i], coll) && tt_algs[i]->delegate == TT_TO_NCCL && !s->a->overlap)
             add_lane(s, i, TOOL_NCCL, tt_algs[i]->name);
     add_lane(s, TOOL_CHOSEN, TOOL_CHOICE, "chosen");
-    if (s->a->overlap)
-        add_lane(s, TOOL_THREADED, TOOL_THREAD, "thread");
+    if (!s->a->overlap)
+        return;
+    add_lane(s, TOOL_THREADED, TOOL_THREAD, "thread");
+    add_lane(s, TOOL_CORE_FREE, TOOL_FREE, "free");
 }
 
 /* ---- one size ---- */
@@ -170,7 +172,7 @@ static bool is_what_ran(struct session *s, struct lane *lane)
 
     if (!choice)
         return true;
-    if (lane->alg == TOOL_CHOSEN || lane->alg == TOOL_THREADED) {
+    if (tool_is_choice(lane->alg)) {
         snprintf(row->algorithm, sizeof row->algorithm, "%.*s", (int)length, choice);
         snprintf(row->why, sizeof row->why, "%.*s", choice[length] ? (int)strlen(choice + length) - 3 : 0,
                  choice[length] ? choice + length + 2 : "");
@@ -413,11 +415,12 @@ static void tell_threads(const struct session *s)
         return;
     printf(
         "thread: what was chosen, moved on by a thread of each rank's. %d ranks and as many threads on %d cores of a "
-        "node: %s\n",
+        "node: %s\n"
+        "free: the same, but the work is not a core's, as a GPU's is not: the rank sleeps until it is done\n",
         ranks, r->cores,
-        2 * ranks <= r->cores
-            ? "each has its own"
-            : "the threads take their time from the work, which is on these cores; that of a GPU is not");
+        2 * ranks <= r->cores ? "each has its own"
+                              : "the work is on these cores, too, so a thread takes its time from it (the column "
+                                "work), or gets none and hides nothing");
 }
 
 static int verdict(const struct session *s)

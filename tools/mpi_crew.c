@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
 
 #include "coll/config.h"
 #include "coll/sizes.h"
@@ -133,6 +135,11 @@ static bool pin(struct tool_crew *b, const struct tool_order *o)
     return true;
 }
 
+bool tool_is_choice(int alg)
+{
+    return alg == TOOL_CHOSEN || alg == TOOL_THREADED || alg == TOOL_CORE_FREE;
+}
+
 /* Not within what is timed. */
 static void have_thread(bool wanted)
 {
@@ -170,6 +177,21 @@ static long work_alone(double seconds)
     return most;
 }
 
+/* Somebody else does it, and wakes this rank when it is done: how late that is counts. */
+static void leave_core_alone(double seconds)
+{
+    prctl(PR_SET_TIMERSLACK, 1000); /* ns: the kernel's 50 us would be a short collective's time */
+    nanosleep(&(struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - floor(seconds)) * 1e9)}, NULL);
+}
+
+static void work_meanwhile(struct tool_crew *b, const struct tool_order *o)
+{
+    if (o->alg == TOOL_CORE_FREE)
+        leave_core_alone(o->compute);
+    else
+        b->worked += work(o->compute);
+}
+
 /* One call in the form that was asked for, started and ended as programs do. */
 static void do_call(struct tool_crew *b, const struct tool_order *o, const struct tt_call *call,
                     MPI_Request *persistent)
@@ -193,7 +215,7 @@ static void do_call(struct tool_crew *b, const struct tool_order *o, const struc
         break;
     }
     if (o->compute > 0)
-        b->worked += work(o->compute);
+        work_meanwhile(b, o);
     (below ? PMPI_Wait : MPI_Wait)(waited, MPI_STATUS_IGNORE);
 }
 
@@ -244,7 +266,7 @@ static void time_calls(struct tool_crew *b, const struct tool_order *o, double *
     const struct tt_call call = call_of(b, (enum tt_coll)o->coll, o->bytes);
     MPI_Request persistent;
 
-    have_thread(o->alg == TOOL_THREADED);
+    have_thread(o->alg == TOOL_THREADED || o->alg == TOOL_CORE_FREE);
     if (pin(b, o))
         tool_calls[o->coll].call(&call);
     if (b->checked)
@@ -255,7 +277,8 @@ static void time_calls(struct tool_crew *b, const struct tool_order *o, double *
         times[i] = time_call(b, o, &call, &persistent);
     end_persistent(o, &persistent);
     if (o->compute > 0)
-        b->kept = (double)b->worked / ((double)o->calls * (double)work_alone(o->compute));
+        b->kept =
+            o->alg == TOOL_CORE_FREE ? 1 : (double)b->worked / ((double)o->calls * (double)work_alone(o->compute));
 }
 
 /* With what a form has to set up. A nonblocking one is preceded by a blocking one, for Tutti needs that once. */
@@ -265,7 +288,7 @@ static void time_first(struct tool_crew *b, const struct tool_order *o, double *
     MPI_Request persistent;
     double start;
 
-    have_thread(o->alg == TOOL_THREADED);
+    have_thread(o->alg == TOOL_THREADED || o->alg == TOOL_CORE_FREE);
     pin(b, o);
     tool_check_spoil(&b->check);
     tool_check_restore(&b->check);
@@ -311,9 +334,9 @@ static int64_t count_wrong(struct tool_crew *b, const struct tool_order *o)
     if (wrong && said++ < 3)
         fprintf(stderr, "tutti bench: rank %d: %s of %lld bytes by %s: %lld elements wrong, the first is number %lld\n",
                 b->rank, tt_coll_name((enum tt_coll)o->coll), (long long)o->bytes,
-                o->alg == TOOL_BELOW    ? "the MPI below"
-                : o->alg == TOOL_CHOSEN || o->alg == TOOL_THREADED ? "what was chosen"
-                                        : tt_algs[o->alg]->name,
+                o->alg == TOOL_BELOW     ? "the MPI below"
+                : tool_is_choice(o->alg) ? "what was chosen"
+                                         : tt_algs[o->alg]->name,
                 (long long)wrong, (long long)b->check.first);
     return wrong;
 }

@@ -35,10 +35,14 @@ struct tool_order {
     double compute; /* seconds of work between the start of a nonblocking call and the wait for it */
 };
 enum {
-    TOOL_CHOSEN = -1, /* what is chosen while nobody pins it */
-    TOOL_THREADED = -3, /* the same, with the progress thread */
-    TOOL_BELOW = -2   /* no Tutti: the MPI below is called past it */
+    TOOL_CHOSEN = -1,   /* what is chosen while nobody pins it */
+    TOOL_BELOW = -2,    /* no Tutti: the MPI below is called past it */
+    TOOL_THREADED = -3, /* what is chosen, with the progress thread; */
+    TOOL_CORE_FREE = -4 /* and the work meanwhile is a GPU's: the core is left alone for so long */
 };
+
+/* Is it what is chosen, however it is moved on? */
+bool tool_is_choice(int alg);
 
 /* How collectives are called: the same on all ranks. Where nothing is said: sums of 32-bit floats, bytes that move,
  * root 0, blocking calls. */

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/nccl_abi.h"
 #include "tests/mpi/cases.h"
+#include "tests/mpi/nccl_direct.h"
 
 /* ---- votes ---- */
 
@@ -302,30 +302,7 @@ static unsigned long long nccl_calls;
 
 static void count_direct(char *send, char *recv, int n)
 {
-    void *nccl = dlopen("libnccl.so.2", RTLD_NOW);
-    ncclResult_t (*get_id)(ncclUniqueId *), (*init)(ncclComm_t *, int, ncclUniqueId, int), (*destroy)(ncclComm_t);
-    ncclResult_t (*sum)(const void *, void *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t, CUstream);
-    ncclUniqueId id;
-    ncclComm_t comm;
-    void *stream;
-
-    *(void **)&get_id = dlsym(nccl, "ncclGetUniqueId");
-    *(void **)&init = dlsym(nccl, "ncclCommInitRank");
-    *(void **)&sum = dlsym(nccl, "ncclAllReduce");
-    *(void **)&destroy = dlsym(nccl, "ncclCommDestroy");
-    if (test_rank == 0)
-        get_id(&id);
-    PMPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
-    cudaStreamCreateWithFlags(&stream, 1);
-    test_check(init(&comm, test_size, id, test_rank) == ncclSuccess, "no NCCL");
-    begin_counting();
-    test_check(sum(send, recv, (size_t)n, ncclFloat32, ncclSum, comm, stream) == ncclSuccess, "no sum");
-    simulator.counters(&counted);
-    nccl_calls = counted.calls - counted.queries;
-    cudaStreamSynchronize(stream);
-    PMPI_Barrier(MPI_COMM_WORLD);
-    destroy(comm);
-    cudaStreamDestroy(stream);
+    nccl_calls = nccl_direct_calls(send, recv, n);
 }
 
 static void check_votes(int want)

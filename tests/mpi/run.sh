@@ -227,6 +227,9 @@ run_nccl_life()
     TUTTI_SIM_GPUS=4
     for part in share loop progress old other none lost gone; do
         life 4 $part
+        case $part in
+        old | none) says "rank . has none: libnccl.so.2" ;;
+        esac
     done
     export TUTTI_NCCL_TIMEOUT=4
     for part in init absent late async late-notice; do
@@ -264,6 +267,10 @@ run_enqueue()
     export TUTTI_PROGRESS=thread
     passes 3 "" enqueue
     passes 2 "" enqueue functions
+    TUTTI_SIM_GPUS=3
+    passes 3 "" enqueue_nccl
+    if grep 'simulated NCCL:' "$output"; then fail "enqueue_nccl"; fi
+    TUTTI_SIM_GPUS=2
     unset TUTTI_PROGRESS
 }
 run_buckets()
@@ -397,6 +404,26 @@ run_record_cost()
     rm -rf "$TUTTI_RECORD"
     unset TUTTI_RECORD TUTTI_ALLREDUCE
 }
+# small calls within a node, in one breath: right whatever is in the way, and made of few instructions
+run_brief()
+{
+    for ranks in 2 3 5; do
+        passes $ranks "" brief
+    done
+    export TUTTI_NODE=off
+    passes 2 "" brief
+    unset TUTTI_NODE
+    TUTTI_SIM_GPUS=0
+    TUTTI_RECORD=$(mktemp -d)
+    export TUTTI_RECORD TUTTI_WAIT=spin TUTTI_REPORT=1
+    passes 2 "" brief
+    rm -rf "$TUTTI_RECORD"
+    unset TUTTI_RECORD TUTTI_WAIT TUTTI_REPORT
+    launch 2 "" record_cost
+    figures | awk 'NF == 4 { printf "a small reduce takes %d instructions\n", $1; exit !($1 <= 850 && $2 == 0 && $3 == 0) }' ||
+        fail "a small call costs more than it may"
+    TUTTI_SIM_GPUS=2
+}
 run_doctor() { . "$(dirname "$0")/doctor.sh"; }
 run_nocuda()
 {
@@ -433,6 +460,31 @@ as_without()
     fail "ends $1 in another way than without Tutti"
 }
 
+# a tool is in front of Tutti, for MPI_Init and for a collective: right results, and it is said what Tutti cannot do
+behind_a_tool()
+{
+    first=$PROGRAMS/front_shim.so:
+    export TUTTI_RECORD="$output.record"
+    ends fork
+    says "front_shim.so has MPI_Init before Tutti"
+    says "TUTTI_RECORD has no effect: MPI_Init did not come to Tutti"
+    says "front_shim.so has MPI_Exscan before Tutti"
+    unset TUTTI_RECORD
+    first=$PROGRAMS/corrupt.so:
+    launch 2 "" ends exit
+    says "corrupt.so has MPI_Allreduce before Tutti"
+    first=
+}
+
+in_sessions()
+{
+    for mode in alone both outlive; do
+        launch 2 "" sessions $mode
+        [ $status -eq 0 ] || { head -40 "$output"; fail "sessions $mode: exit status $status"; }
+        says "all as it should be"
+    done
+}
+
 run_ends()
 {
     ends reset
@@ -440,6 +492,8 @@ run_ends()
     ends fork
     as_without exit
     as_without exit3
+    behind_a_tool
+    [ ! -x "$PROGRAMS/sessions" ] || in_sessions
     launch 2 "" local "$PROGRAMS/module.so"
     [ $status -eq 0 ] || { head -40 "$output"; fail "a module that uses MPI: exit status $status"; }
     timeout -k 5 60 "$MPIEXEC" $oversubscribe -n 2 "$PROGRAMS/local" "$PROGRAMS/module_linked.so" >"$output" 2>&1 ||
@@ -768,6 +822,7 @@ run_bench()
     says "overlap"
     good 2 allreduce --overlap -m host -e 4K -f 512
     says " thread *[a-z]"
+    says " free *[a-z]"
     says "as many threads on [0-9]* cores"
     good 2 allreduce --skew 50us@1 -t half -e 16 -m host --algorithms chosen,native,ring
     says "skew of 50 us of rank 1"
