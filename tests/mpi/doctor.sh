@@ -54,10 +54,9 @@ hangs()
     becomes "$3" || misses "$2" "$3"
     kill $job 2>/dev/null
     wait $job
-    over=${4:-$3}
-    # Open MPI's launcher ends one after another, and who is left may notice
-    [ -z "$oversubscribe" ] || over="$over\|rank 1 has made ranks\{0,1\} [0-9,-]* fail in .*"
-    becomes "$over" || misses "$2, when it is over" "$over"
+    # a launcher ends one rank after another, and who is left may notice before its turn comes
+    becomes "${4:-$3}\|rank 1 has made ranks\{0,1\} [0-9,-]* fail in .*" ||
+        misses "$2, when it is over" "${4:-$3}"
     rm -rf "$records"
     echo "doctor: $2 on $1 ranks"
 }
