@@ -159,6 +159,7 @@ static void act(bool may_call_mpi)
     if (tt_config.timeout_action != ABORT)
         return;
     tt_log(TT_ERROR, "rank %d ends the job, as TUTTI_TIMEOUT_ACTION=abort says", rank);
+    poll(NULL, 0, ANSWER_MS); /* a launcher that ends the job may lose what it has not passed on by then */
     if (may_call_mpi)
         PMPI_Abort(MPI_COMM_WORLD, 1);
     abort();
