@@ -359,6 +359,43 @@ static void find_culprits(const struct doctor_job *job, const struct waits *w, s
     drop_waiters(job, culprits);
 }
 
+/* Whom a rank that is not in the collective waits for in the end, from message to message: the first that waits for
+ * none. The rank itself, if the way leads back to who waits for it, or if it is not its own doing that it is away. */
+static int end_of_way(struct doctor_job *job, const struct waits *w, int i)
+{
+    const struct fate *fate = fate_in(job, w, i);
+    int at = i;
+
+    for (int steps = 0; steps < job->size && (fate == &behind || fate == &was_behind); steps++) {
+        const struct doctor_rank *rank = &job->ranks[at];
+        const int peer = rank->spot && !rank->inside ? doctor_peer(job, rank) : -1;
+
+        if (peer < 0)
+            return at;
+        if (w->waiting.has[peer] || job->ranks[peer].inside || doctor_has_finished(&job->ranks[peer]))
+            return i;
+        at = peer;
+    }
+    return i;
+}
+
+/* Rank `last` has not sent, or taken, what rank i waits for, and so the others wait. */
+static void tell_way_to(struct doctor_job *job, const struct waits *w, int i, int last)
+{
+    const struct doctor_rank *oldest = &job->ranks[w->oldest];
+    struct doctor_finding *f =
+        doctor_find(job, DOCTOR_FAULT, fate_of(job, &job->ranks[last])->what, NULL, call_name(&job->ranks[i], NULL));
+
+    if (!f)
+        return;
+    f->blame.has[last] = 1;
+    snprintf(f->text, sizeof f->text, "%s keeps rank %d waiting %s, and so %s in %s%s%s: %s%s", doctor_ranks(&f->blame), i,
+             doctor_where(job, &job->ranks[i], false), doctor_ranks(&w->waiting), doctor_call_on(job, oldest, w->line),
+             job->lives ? ", for " : "", job->lives ? doctor_time((double)w->longest) : "",
+             say_fate(fate_of(job, &job->ranks[last]), &job->ranks[last], 1),
+             doctor_where(job, &job->ranks[last], job->lives));
+}
+
 /* Some are in a collective for which others do not come, and these in another call for which the former do not. The
  * fewer are told of first. */
 static void tell_apart(struct doctor_job *job, const struct waits *w, const struct doctor_set *same, int i)
@@ -376,6 +413,23 @@ static void tell_apart(struct doctor_job *job, const struct waits *w, const stru
                  job->lives ? doctor_time((double)w->longest) : "");
 }
 
+/* Of the culprits that are at one place, i being the first. */
+static void tell_group(struct doctor_job *job, const struct waits *w, struct doctor_set *same, int i,
+                       struct doctor_set *told)
+{
+    const int last = w->in == IN_COLLECTIVE ? end_of_way(job, w, i) : i;
+
+    if (last != i && !told->has[last])
+        tell_way_to(job, w, i, last);
+    else if (last == i && w->in == IN_FAILED && spoilt_line(&job->ranks[i]))
+        tell_error(job, i, spoilt_line(&job->ranks[i]));
+    else if (last == i && w->in == IN_COLLECTIVE && is_among_all(&job->ranks[i]))
+        tell_apart(job, w, same, i);
+    else if (last == i)
+        tell(job, w, same, i);
+    told->has[last] = 1;
+}
+
 static void tell_culprits(struct doctor_job *job, const struct waits *w)
 {
     struct doctor_set culprits = doctor_set_make(job->size), told = doctor_set_make(job->size), same;
@@ -387,12 +441,7 @@ static void tell_culprits(struct doctor_job *job, const struct waits *w)
             same = doctor_set_make(job->size);
             if (same.has) {
                 gather(job, w, &culprits, i, &told, &same);
-                if (w->in == IN_FAILED && spoilt_line(&job->ranks[i]))
-                    tell_error(job, i, spoilt_line(&job->ranks[i]));
-                else if (w->in == IN_COLLECTIVE && is_among_all(&job->ranks[i]))
-                    tell_apart(job, w, &same, i);
-                else
-                    tell(job, w, &same, i);
+                tell_group(job, w, &same, i, &told);
             }
             free(same.has);
         }

@@ -115,6 +115,19 @@ static void waits_outside(void)
     allreduce();
 }
 
+/* It sleeps; another waits for its message, and the rest for that one. */
+static void sends_late(void)
+{
+    int got = 0;
+
+    go_well(CALLS);
+    if (is_culprit())
+        nap(FOREVER);
+    if (rank == 0)
+        MPI_Recv(&got, 1, MPI_INT, culprit, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    allreduce();
+}
+
 /* In a wait for a message, with a collective under way for which it does not wait. */
 static void waits_for_message(void)
 {
@@ -447,6 +460,7 @@ static const struct {
     {"is-killed", is_killed},
     {"is-stopped", is_stopped},
     {"waits-outside", waits_outside},
+    {"sends-late", sends_late},
     {"waits-for-message", waits_for_message},
     {"tests-in-vain", tests_in_vain},
     {"looks-in-vain", looks_in_vain},

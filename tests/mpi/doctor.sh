@@ -88,6 +88,8 @@ hangs 4 is-stopped "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w, for $ti
     "$then"
 hangs 4 waits-outside "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w, for $time: it is in MPI_Recv from rank 2 with tag 7 at $place for $time\." \
     "rank 1 keeps ranks 0,2-3 waiting in $reduce 7 on $w: $ended in MPI_Recv from rank 2 with tag 7 at $place\."
+hangs 4 sends-late "rank 1 keeps rank 0 waiting in MPI_Recv from rank 1 with tag 7 at $place, and so ranks 2-3 in $reduce 7 on $w, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
+    "rank 1 keeps rank 0 waiting in MPI_Recv from rank 1 with tag 7 at $place, and so ranks 2-3 in $reduce 7 on $w: $ended outside MPI, since $reduce 6 on $w\."
 hangs 4 waits-for-message "rank 1 keeps ranks 0,2-3 waiting in $reduce 8 on $w, for $time: it is in MPI_Wait for MPI_Irecv from rank 2 with tag 7 at $place for $time\." \
     "rank 1 keeps ranks 0,2-3 waiting in $reduce 8 on $w: $ended in MPI_Wait for MPI_Irecv from rank 2 with tag 7 at $place\."
 hangs 3 tests-in-vain "rank 1 keeps ranks 0,2 waiting in MPI_Ibarrier at $place, call 7 on $w, for $time: it is outside MPI for $time, since $reduce 6 on $w\." \
