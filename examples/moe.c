@@ -37,14 +37,14 @@ static void route_free(struct route *r)
     free(r->displs);
 }
 
-/* Expert e is half as likely as the one before it; the last has what is left. */
+/* Of the tokens that no expert before it has, each has two thirds; the last has what is left. */
 static int expert_of(int token)
 {
     unsigned dice = (unsigned)(rank * TOKENS + token) * 2654435761u;
     int e = 0;
 
-    while (e < size - 1 && (dice & 0x10000)) {
-        dice >>= 1;
+    while (e < size - 1 && dice % 3 == 0) {
+        dice /= 3;
         e++;
     }
     return e;

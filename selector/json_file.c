@@ -312,11 +312,13 @@ static void place_path(int i, const char *folder, char *path)
              places[i], folder);
 }
 
-/* Writes the names of the shipped ones, or that there are none. */
-static const char *shipped(const char *folder, char *words)
+/* Writes the names of the shipped ones, or that there are none, and the one that was probably meant. */
+static const char *shipped(const char *folder, const char *meant, char *words)
 {
+    struct tt_names names = {0};
     char path[PATH_MAX];
     struct dirent **found;
+    const char *nearest;
     size_t used = 0;
     int n = -1;
 
@@ -326,13 +328,19 @@ static const char *shipped(const char *folder, char *words)
     }
     snprintf(words, TT_MAX_WORDS, "none found");
     for (int i = 0; i < n; i++) {
-        const char *dot = strrchr(found[i]->d_name, '.');
+        char *dot = strrchr(found[i]->d_name, '.');
 
-        if (dot && strcmp(dot, ".json") == 0 && used < TT_MAX_WORDS)
-            used += (size_t)snprintf(words + used, TT_MAX_WORDS - used, "%s%.*s", used ? ", " : "",
-                                     (int)(dot - found[i]->d_name), found[i]->d_name);
-        free(found[i]);
+        if (!dot || strcmp(dot, ".json") != 0 || used >= TT_MAX_WORDS)
+            continue;
+        *dot = '\0';
+        used += (size_t)snprintf(words + used, TT_MAX_WORDS - used, "%s%s", used ? ", " : "", found[i]->d_name);
+        tt_names_add(&names, found[i]->d_name);
     }
+    nearest = tt_names_nearest(&names, meant, strlen(meant));
+    if (nearest && used < TT_MAX_WORDS)
+        snprintf(words + used, TT_MAX_WORDS - used, "; did you mean \"%s\"?", nearest);
+    for (int i = 0; i < n; i++)
+        free(found[i]);
     if (n >= 0)
         free(found);
     return words;
@@ -350,7 +358,7 @@ static FILE *open_file(struct tt_json_file *f, const char *folder)
         in = fopen(path, "r");
     }
     if (!in)
-        tt_json_wrong(f, "", "%s; %s known by name: %s", strerror(error), folder, shipped(folder, words));
+        tt_json_wrong(f, "", "%s; %s known by name: %s", strerror(error), folder, shipped(folder, f->name, words));
     return in;
 }
 

@@ -50,6 +50,15 @@ static int distance(const char *a, size_t na, const char *b, size_t nb)
     return d[na][nb];
 }
 
+/* Who writes "gpt3" means the one that begins so. */
+static const char *longer(const struct tt_names *names, const char *name, size_t length)
+{
+    for (int i = 0; length > 2 && i < names->n; i++)
+        if (strncmp(name, names->name[i], length) == 0)
+            return names->name[i];
+    return NULL;
+}
+
 const char *tt_names_nearest(const struct tt_names *names, const char *name, size_t length)
 {
     const char *nearest = NULL;
@@ -66,7 +75,7 @@ const char *tt_names_nearest(const struct tt_names *names, const char *name, siz
             nearest = names->name[i];
         }
     }
-    return nearest;
+    return nearest ? nearest : longer(names, name, length);
 }
 
 char *tt_print_piece(char *out, size_t size, const char *text, size_t length)

@@ -46,7 +46,7 @@ unset TUTTI_REPRODUCIBLE
 ok "jacobi" example 2 3 "$BUILD/examples/jacobi"
 ok "jacobi has converged" says "in the middle it is 0.2[0-9]*, expected 0.25"
 ok "moe" example 2 3 "$BUILD/examples/moe"
-ok "moe shows its skew" says "times as many"
+ok "moe shows its skew" says "[2-9]\.[0-9]* times as many\|1\.[1-9][0-9]* times as many"
 if [ -x "$BUILD/examples/pi" ]; then
     ok "pi, in Fortran" example 0 3 "$BUILD/examples/pi"
     ok "pi is right" says "3.14159265"

@@ -96,7 +96,8 @@ static void set_sweep(const struct argp_state *state, struct tool_plan *p, const
         snprintf(from, sizeof from, "%.*s", (int)(dots - is - 1), is + 1);
     if (!dots || tool_knob_parse(p->sweep, from, &p->from) || tool_knob_parse(p->sweep, dots + 2, &p->to) ||
         p->from > p->to)
-        tool_die(state, TOOL_USAGE, "--sweep %s wants two values such as %s, not \"%s\"", tool_knob_name(p->sweep),
+        tool_die(state, TOOL_USAGE, "--sweep %s wants two values, the smaller first, such as %s, not \"%s\"",
+                 tool_knob_name(p->sweep),
                  p->sweep == TOOL_KNOB_nic      ? "12.5GB/s..100GB/s"
                  : p->sweep == TOOL_KNOB_memory ? "40GB..141GB"
                  : tool_knob_counts(p->sweep)   ? "8..1024"

@@ -78,7 +78,9 @@ static void print_computing(const struct tt_iteration *s, const struct tt_settin
         "\nComputing, of a microbatch on the last stage, at %.3g x %sFLOP/s = %sFLOP/s a GPU; forward once, backward "
         "twice%s:\n",
         with->efficiency, si(tt_gpu_peak(with->gpu, with->m)), si(tt_gpu_peak(with->gpu, with->m) * with->efficiency),
-        times.weights > 3 ? ", recomputed once" : "");
+        times.weights > 3            ? ", recomputed once"
+        : times.core > times.weights ? ", the core of attention recomputed once"
+                                     : "");
     print_work("products with weights", s, with, times.weights, work.weights, s->layers, s->work.weights);
     print_work("core of attention", s, with, times.core, work.core, s->layers, s->work.core);
     print_work("products of experts", s, with, times.weights, work.experts, s->layers, s->work.experts);
@@ -148,6 +150,24 @@ static void print_micro(const struct tt_iteration *s)
     print_line("", in_time(s->micro), "the sum");
 }
 
+/* Each exchange hides behind the computing of a microbatch, but for the share of one layer. */
+static void print_data(const struct tt_iteration *s, const struct tt_setting *with)
+{
+    const double all = s->total[TT_FLOW_data], exposed = s->exposed[TT_FLOW_data];
+    const double runs = s->layout.zero >= 2 ? s->microbatches : 1, hidden = (all - exposed) / runs;
+
+    if (all <= 0)
+        return;
+    if (!with->overlap)
+        print_line("data parallel, exposed", in_time(exposed), "of %s", in_time(all));
+    else if (exposed * s->layers <= all * (1 + 1e-9))
+        print_line("data parallel, exposed", in_time(exposed), "%s / %d layers: one has nothing left to hide behind",
+                   in_time(all), s->layers);
+    else
+        print_line("data parallel, exposed", in_time(exposed), "%s - %.0f x %s, %d/%d of a microbatch's computing",
+                   in_time(all), runs, in_time(hidden), s->layers - 1, s->layers);
+}
+
 static void print_sum(const struct tt_iteration *s, const struct tt_setting *with)
 {
     const struct tt_layout *l = &s->layout;
@@ -160,10 +180,7 @@ static void print_sum(const struct tt_iteration *s, const struct tt_setting *wit
     if (l->pipeline > 1)
         print_line("bubble", in_time(s->bubble), "(%d stages - 1) / %d piece%s x %s: %.1f %% of the pipeline works",
                    l->pipeline, l->pieces, l->pieces == 1 ? "" : "s", in_time(s->micro), 100 * m / (m + s->waits));
-    if (s->total[TT_FLOW_data] > 0)
-        print_line("data parallel, exposed", in_time(s->exposed[TT_FLOW_data]),
-                   with->overlap ? "of %s; behind computing but for the share of 1 of %d layers" : "of %s",
-                   in_time(s->total[TT_FLOW_data]), s->layers);
+    print_data(s, with);
     print_line("optimizer", in_time(s->optimizer), "%.0f bytes a parameter of %s and %s%s, by %sB/s", bytes,
                si(s->weights), si(s->experts), l->zero ? ", cut" : "", si(with->gpu->bandwidth));
     print_line("", in_time(s->seconds), "the sum");
