@@ -191,6 +191,77 @@ START_TEST(any_order_of_posts_and_polls_will_do)
 }
 END_TEST
 
+/* ---- without flights ---- */
+
+enum { CONTEXT = 7, AT_ONCE = 100 };
+
+/* Whatever one side does without a flight is to the other like any message, and it stays out of what is under way. */
+START_TEST(what_needs_no_flight_meets_what_has_one)
+{
+    const size_t lengths[] = {0, TT_INLINE, TT_INLINE + 1, 3000};
+    char bytes[3000];
+    unsigned more;
+
+    for (int i = 0; i < 4; i++) {
+        const size_t n = lengths[i];
+        struct end sent, got, other;
+        const char *there;
+
+        open_sides();
+        make(&sent, 1, false, n, n);
+        make(&got, 2, true, n, n);
+        make(&other, 3, true, 8, 8);
+        ck_assert(tt_channel_is_short(&sides[A], n));
+        tt_channel_post(&sides[A], &sent.f);
+        more = 3;
+        ck_assert_ptr_null(
+            tt_channel_look(&sides[B], CONTEXT, 2, n, &more)); /* another is there: no use in looking on */
+        ck_assert_int_eq(more, 3);
+        there = tt_channel_look(&sides[B], CONTEXT, 1, n, &more);
+        ck_assert_ptr_nonnull(there);
+        ck_assert_mem_eq(there, sent.bytes, n);
+        tt_channel_pass(&sides[B]);
+        ck_assert_ptr_null(tt_channel_look(&sides[B], CONTEXT, 1, n, &more)); /* nothing is: it has looked so often */
+        ck_assert_int_eq(more, 0);
+        for (size_t k = 0; k < n; k++)
+            bytes[k] = byte_of(2, k);
+        ck_assert(tt_channel_send_now(&sides[B], CONTEXT, 2, bytes, n));
+        tt_channel_post(&sides[A], &got.f);
+        tt_channel_poll(&sides[A]);
+        ck_assert(is_right(&got, 2, n));
+        tt_channel_post(&sides[A], &other.f); /* of which the next one is not */
+        ck_assert(tt_channel_send_now(&sides[B], CONTEXT, 2, bytes, n));
+        ck_assert_ptr_null(tt_channel_look(&sides[A], CONTEXT, 2, n, &more));
+        close_sides();
+        free(sent.bytes);
+        free(got.bytes);
+        free(other.bytes);
+    }
+}
+END_TEST
+
+START_TEST(what_needs_no_flight_does_nothing_where_there_is_no_room)
+{
+    char byte = 0;
+    int sent = 0;
+    unsigned more = 0;
+
+    open_sides();
+    while (sent < AT_ONCE && tt_channel_send_now(&sides[A], CONTEXT, sent, &byte, 1))
+        sent++;
+    ck_assert(sent > 0 && sent < AT_ONCE);
+    for (int i = 0; i < sent; i++) {
+        ck_assert_ptr_nonnull(tt_channel_look(&sides[B], CONTEXT, i, 1, &more));
+        tt_channel_pass(&sides[B]);
+    }
+    ck_assert(tt_channel_send_now(&sides[A], CONTEXT, sent, &byte, 1));
+    ck_assert(!tt_channel_is_short(&sides[A], PIECE));
+    tt_channel_break(&sides[A]);
+    ck_assert(!tt_channel_send_now(&sides[A], CONTEXT, sent, &byte, 1));
+    close_sides();
+}
+END_TEST
+
 /* ---- the end of one ---- */
 
 START_TEST(what_a_dead_one_sent_is_there_and_the_rest_is_over)
@@ -434,6 +505,8 @@ int main(void)
 
     tcase_set_timeout(all, 300);
     tcase_add_loop_test(all, any_order_of_posts_and_polls_will_do, 0, SIGHTS * (int)(sizeof scripts / sizeof *scripts));
+    tcase_add_test(all, what_needs_no_flight_meets_what_has_one);
+    tcase_add_test(all, what_needs_no_flight_does_nothing_where_there_is_no_room);
     tcase_add_test(all, what_a_dead_one_sent_is_there_and_the_rest_is_over);
     tcase_add_test(all, no_byte_of_a_long_message_passes_through_the_ring);
     tcase_add_loop_test(all, what_is_read_is_reduced_on_its_way, 0, 2);
