@@ -5,64 +5,121 @@
  * queueing network: ports are shared by the messages that are in them (processor sharing: Kleinrock, Queueing Systems,
  * which is how links are priced, too), ranks serve who comes first. That gives T = the first segments' way + (k - 1)
  * rounds, as textbooks have it, but the length of a round is found and not assumed. The first segments of each lane are
- * followed; of the others each takes as long as the last of these. That is 200 to 750 events, of some 40 ns: too long to
- * try all lengths of segments, which are compared by the textbook's formula, tt_pipeline_rough. */
+ * followed; of the others each takes as long as the last of these. That is 200 to 500 events, of some 20 ns: too long
+ * to try all lengths of segments, which are compared by the textbook's formula, tt_pipeline_rough. */
 #include "algos/levels.h"
 
 #include <math.h>
 
-enum { MOST_FOLLOWED = 6 }; /* segments of a lane */
+/* Segments of a lane; those of three roles, which are more to follow, one less. */
+enum { MOST_FOLLOWED = 6 };
 static const double NEAR_ENOUGH = 1e-9;
 
-/* Ports, and a place for who waits only. */
-enum { NOWHERE = TT_PORTS };
-
-/* What is under way in a lane: messages that share a port, so many of them, which alone would be busy for so long with
- * all; they are over at that time at the earliest. Ranks of these roles wait for them. left: once they are at the port,
- * what has passed for each message there when they are over. */
-struct load {
-    enum { COMING, SHARING, LEFT } state;
-    int place, lane;
-    unsigned roles;
-    double left, weight, least;
+/* What a rank of a role has to do for each segment, of all stages, some rounds behind the first: messages in which it
+ * has part, perhaps with others; and what it copies, and then folds, level by level of the canonical tree: what several
+ * ranks do of a level is over when all are. */
+struct post {
+    int lag;
+    unsigned roles, others;
+    double each; /* of all of the vector, how long a message would be busy alone */
+    const struct tt_sends *of;
+};
+struct toil {
+    int lag, rank;
+    bool more; /* the next one is of the same level */
+    double start, busy;
+};
+struct duty {
+    int posts, copies, folds;
+    struct post post[TT_STAGES * TT_SENDS];
+    struct toil copy[TT_STAGES * TT_RANKS];
+    struct toil *fold;
 };
 
-/* What has passed for every message that has been there ever since; how many there are, and which is over first. */
-struct port {
-    int loads;
-    double passed, weight, first;
+/* Messages under way in a lane that share a port, so many of them, which alone would be busy for so long with all; they
+ * are over at that time at the earliest. Those who wait for them: 1 << seat. */
+struct load {
+    bool over;
+    int place;
+    unsigned who;
+    double left, weight, least;
 };
 
 enum { MOST_LOADS = TT_MAX_LANES * (TT_STAGES * (TT_SENDS + TT_RANKS) + TT_ROLES) };
 
-/* Where a rank is in a lane: in which round, and what it has to wait for there; and what it folds next. */
-struct at {
-    int round, loads, stage, level;
+/* By when it is their turn, the last one first: loads, or ranks that are then done with what they do. Before these, one
+ * whose turn it never is. */
+struct queue {
+    int n;
+    struct {
+        double at;
+        int load; /* or ~seat */
+    } of[1 + MOST_LOADS];
 };
+
+/* What had passed for every message that has been there ever since; and the messages there, which are over when so much
+ * has. */
+struct port {
+    double passed, since, weight;
+    struct queue there;
+};
+
+/* Where a rank is in a lane: in which round, and what it has to wait for there; and what it folds next. */
+struct seat {
+    int role, lane;
+    int round, loads, fold;
+    const double *part; /* of the vector, by how many rounds a stage is behind: how long a segment is there; 0: none */
+};
+enum { SEATS = TT_MAX_LANES * TT_ROLES };
+
+/* Lengths of segments are looked up by number, which may be that of none: less than 0, or too large. */
+enum { MOST_ROUNDS = MOST_FOLLOWED + 2 * TT_STAGES };
 
 struct pipe {
-    const struct tt_pipeline *pipe;
-    const struct tt_stages *s;
-    int segments, rounds, left; /* of each lane; and lanes, of all roles */
+    int segments, rounds, left; /* of each lane; and seats */
+    unsigned ready;             /* seats that have nothing to wait for: 1 << seat */
     double now, overhead;
-    double posted[TT_ROLES], free[TT_RANKS]; /* until when they post; fold or copy */
-    double first, last;                      /* when lanes began their first full round, and the last one: the sum */
-    struct at at[TT_ROLES][TT_MAX_LANES];
+    double part[TT_MAX_LANES][TT_STAGES + MOST_ROUNDS]; /* of the vector, by round + TT_STAGES: a segment, or 0 */
+    double posted[TT_ROLES], free[TT_RANKS];            /* until when they post; fold or copy */
+    double first, last; /* when seats began their first full round, and the last one: the sum */
+    struct duty duty[TT_ROLES];
+    struct toil fold[TT_STAGES * TT_RANKS * (TT_MAX_BITS + 1)]; /* of all duties */
+    struct seat seat[SEATS];
     struct port port[TT_PORTS];
-    int loads;
+    int next;             /* the port where something is over first */
+    double end[TT_PORTS]; /* when the first message that is there is over */
+    struct queue due;     /* what comes, or is over */
+    int idles, idle[MOST_LOADS];
     struct load load[MOST_LOADS];
-    double due[MOST_LOADS]; /* when it comes, or is over; while it is at a port, the port says that */
 };
 
-/* ---- a round ---- */
-
-/* How much of the vector the segment is that a stage is at; 0: none. */
-static double part(const struct pipe *p, int lane, int round, const struct tt_stage *stage)
+static void clear(struct queue *q)
 {
-    const int k = round - stage->lag;
-
-    return k < 0 || k >= p->segments ? 0 : (double)(k == 0 ? lane + 1 : p->pipe->lanes) / p->pipe->parts;
+    q->n = 0;
+    q->of[0].at = INFINITY;
 }
+
+static void insert(struct queue *q, double at, int load)
+{
+    int i = ++q->n;
+
+    for (; q->of[i - 1].at < at; i--)
+        q->of[i] = q->of[i - 1];
+    q->of[i].at = at;
+    q->of[i].load = load;
+}
+
+static double soonest(const struct queue *q)
+{
+    return q->of[q->n].at;
+}
+
+static int seat_of(int role, int lane)
+{
+    return lane * TT_ROLES + role;
+}
+
+/* ---- a round ---- */
 
 static bool has_role(unsigned roles, int role)
 {
@@ -70,44 +127,29 @@ static bool has_role(unsigned roles, int role)
 }
 
 /* Messages are posted one after the other. */
-static void send(struct pipe *p, int lane, const struct tt_sends *s, double n)
+static void send(struct pipe *p, int lane, const struct post *post, double n)
 {
-    const double begin = tt_larger(p->posted[s->role], p->now), busy = n * s->busy;
+    const struct tt_sends *s = post->of;
+    const double begin = tt_larger(p->posted[s->role], p->now), each = n * post->each;
 
     p->posted[s->role] = begin + s->posts * p->overhead;
-    p->due[p->loads] = begin + p->overhead + s->alpha;
-    p->load[p->loads++] = (struct load){
+    insert(&p->due, begin + p->overhead + s->alpha, p->idle[--p->idles]);
+    p->load[p->idle[p->idles]] = (struct load){
         .place = s->port,
-        .lane = lane,
-        .roles = 1U << s->role | s->with,
-        .left = busy / s->messages,
+        .who = post->roles << seat_of(0, lane),
+        .left = each,
         .weight = s->messages,
-        .least = p->posted[s->role] + s->alpha + busy / s->messages,
+        .least = p->posted[s->role] + s->alpha + each,
     };
 }
 
-static bool all_there(const struct pipe *p, int lane, unsigned roles, int round)
+/* Are others there, too? */
+static bool all_there(const struct pipe *p, const struct seat *seat, unsigned others)
 {
-    bool all = true;
-
-    for (int role = 0; role < p->s->roles; role++)
-        all &= !has_role(roles, role) || p->at[role][lane].round >= round;
-    return all;
-}
-
-/* The last one there starts what several have part in. */
-static void send_all(struct pipe *p, int role, int lane, const struct tt_stage *stage, double n)
-{
-    for (int i = 0; i < TT_SENDS; i++) {
-        const struct tt_sends *s = &stage->sends[i];
-        const unsigned roles = 1U << s->role | s->with;
-
-        if (s->messages <= 0 || !has_role(roles, role))
-            continue;
-        p->at[role][lane].loads++;
-        if (all_there(p, lane, roles, p->at[role][lane].round))
-            send(p, lane, s, n);
-    }
+    for (; others > 0; others &= others - 1)
+        if (p->seat[seat_of(__builtin_ctz(others), seat->lane)].round < seat->round)
+            return false;
+    return true;
 }
 
 /* How long a rank does nothing else. */
@@ -117,90 +159,64 @@ static double work(struct pipe *p, int rank, double busy)
     return p->free[rank];
 }
 
-static void wait_until(struct pipe *p, int role, int lane, double until)
+static void wait_until(struct pipe *p, struct seat *seat, double until)
 {
-    p->at[role][lane].loads++;
-    p->due[p->loads] = until;
-    p->load[p->loads++] = (struct load){.state = LEFT, .place = NOWHERE, .lane = lane, .roles = 1U << role};
+    seat->loads++;
+    insert(&p->due, until, ~seat_of(seat->role, seat->lane));
 }
 
-static void copy(struct pipe *p, int role, int lane, const struct tt_stage *stage, double n)
+/* The last one there starts what several have part in. */
+static void begin_round(struct pipe *p, struct seat *seat)
 {
-    for (int rank = 0; rank < TT_RANKS; rank++) {
-        const struct tt_work *w = &stage->work[rank];
+    const struct duty *d = &p->duty[seat->role];
 
-        if (w->role == role && w->begin + w->copy > 0)
-            wait_until(p, role, lane, work(p, rank, w->begin + n * w->copy));
+    p->first += seat->round == p->rounds - p->segments ? p->now : 0;
+    p->last += seat->round == p->segments - 1 ? p->now : 0;
+    for (const struct post *post = d->post; post < d->post + d->posts; post++) {
+        const double n = seat->part[-post->lag];
+
+        seat->loads += n > 0;
+        if (n > 0 && all_there(p, seat, post->others))
+            send(p, seat->lane, post, n);
+    }
+    for (const struct toil *t = d->copy; t < d->copy + d->copies; t++) {
+        const double n = seat->part[-t->lag];
+
+        if (n > 0)
+            wait_until(p, seat, work(p, t->rank, t->start + n * t->busy));
     }
 }
 
-static void begin_round(struct pipe *p, int role, int lane, int round)
+/* The next level of what there is to fold. False after the last. */
+static bool fold(struct pipe *p, struct seat *seat)
 {
-    p->first += round == p->rounds - p->segments ? p->now : 0;
-    p->last += round == p->segments - 1 ? p->now : 0;
-    for (int i = 0; i < p->s->n; i++) {
-        const struct tt_stage *stage = &p->s->of[i];
-        const double n = part(p, lane, round, stage);
-
-        if (n > 0) {
-            send_all(p, role, lane, stage, n);
-            copy(p, role, lane, stage, n);
-        }
-    }
-}
-
-/* Of a fold of so many operands in the canonical tree, how many reductions level i has: those that fold pairs, if
- * there are any, then half as many each time. 0 after the last. */
-static int reductions(int operands, int i)
-{
-    const int parts = tt_pow2_below(operands), pairs = operands - parts;
-
-    return i == 0 && pairs > 0 ? pairs : parts >> (i + (pairs == 0));
-}
-
-/* A level of what a stage folds. When the last rank is done; 0: there is no such level. */
-static double fold_level(struct pipe *p, int role, const struct tt_stage *stage, int level, double n)
-{
+    const struct duty *d = &p->duty[seat->role];
     double until = 0;
 
-    for (int rank = 0; rank < TT_RANKS; rank++) {
-        const struct tt_work *w = &stage->work[rank];
-        const int ops = w->role == role && w->operands > 1 ? reductions(w->operands, level) : 0;
+    while (until == 0 && seat->fold < d->folds) {
+        const struct toil *t = &d->fold[seat->fold - 1];
 
-        if (ops > 0)
-            until = tt_larger(until, work(p, rank, ops * (w->start + n * w->add)));
+        do {
+            const double n = seat->part[-(++t)->lag];
+
+            if (n > 0)
+                until = tt_larger(until, work(p, t->rank, t->start + n * t->busy));
+        } while (t->more);
+        seat->fold = (int)(t - d->fold) + 1;
     }
-    return until;
-}
-
-/* The next level of what a lane has to fold. False after the last. */
-static bool fold(struct pipe *p, int role, int lane)
-{
-    struct at *at = &p->at[role][lane];
-
-    for (; at->stage < p->s->n; at->stage++, at->level = 0) {
-        const struct tt_stage *stage = &p->s->of[at->stage];
-        const double n = part(p, lane, at->round, stage);
-        const double until = n > 0 ? fold_level(p, role, stage, at->level, n) : 0;
-
-        if (until > 0) {
-            wait_until(p, role, lane, until);
-            at->level++;
-            return true;
-        }
-    }
-    return false;
+    if (until > 0)
+        wait_until(p, seat, until);
+    return until > 0;
 }
 
 /* Goes on as far as there is nothing to wait for. */
-static void go_on(struct pipe *p, int role, int lane)
+static void go_on(struct pipe *p, struct seat *seat)
 {
-    struct at *at = &p->at[role][lane];
-
-    while (at->loads == 0 && at->round < p->rounds && !fold(p, role, lane)) {
-        at->stage = at->level = 0;
-        if (++at->round < p->rounds)
-            begin_round(p, role, lane, at->round);
+    while (seat->loads == 0 && seat->round < p->rounds && !fold(p, seat)) {
+        seat->fold = 0;
+        seat->part++;
+        if (++seat->round < p->rounds)
+            begin_round(p, seat);
         else
             p->left--;
     }
@@ -208,43 +224,45 @@ static void go_on(struct pipe *p, int role, int lane)
 
 static void go_on_all(struct pipe *p)
 {
-    for (int lane = 0; lane < p->pipe->lanes; lane++)
-        for (int role = 0; role < p->s->roles; role++)
-            go_on(p, role, lane);
+    unsigned ready = p->ready;
+
+    p->ready = 0;
+    for (; ready > 0; ready &= ready - 1)
+        go_on(p, &p->seat[__builtin_ctz(ready)]);
 }
 
 /* ---- what is under way ---- */
 
-/* To when something next comes, or is over. */
-static void pass_time(struct pipe *p)
+/* What has passed by now; and, once it is known who is there, when the first of them is over. */
+static void catch_up(struct pipe *p, struct port *port)
 {
-    double next = INFINITY;
+    if (port->there.n > 0)
+        port->passed += (p->now - port->since) / port->weight;
+    port->since = p->now;
+}
 
-    for (int i = 0; i < p->loads; i++)
-        next = tt_smaller(next, p->due[i]);
-    for (int i = 0; i < TT_PORTS; i++) {
-        const struct port *port = &p->port[i];
+static void look_ahead(struct pipe *p, int place)
+{
+    const struct port *port = &p->port[place];
 
-        if (port->loads > 0)
-            next = tt_smaller(next, p->now + (port->first - port->passed) * port->weight);
+    p->end[place] = port->there.n > 0 ? p->now + (soonest(&port->there) - port->passed) * port->weight : INFINITY;
+    if (place != p->next) {
+        p->next = p->end[place] < p->end[p->next] ? place : p->next;
+        return;
     }
     for (int i = 0; i < TT_PORTS; i++)
-        if (p->port[i].loads > 0)
-            p->port[i].passed += (next - p->now) / p->port[i].weight;
-    p->now = next;
+        p->next = p->end[i] < p->end[p->next] ? i : p->next;
 }
 
 static void come(struct pipe *p, int i)
 {
-    struct load *l = &p->load[i];
+    const struct load *l = &p->load[i];
     struct port *port = &p->port[l->place];
 
-    l->state = SHARING;
-    l->left += port->passed;
-    port->first = port->loads > 0 ? tt_smaller(port->first, l->left) : l->left;
-    port->weight = port->loads > 0 ? port->weight + l->weight : l->weight;
-    port->loads++;
-    p->due[i] = INFINITY;
+    catch_up(p, port);
+    port->weight = port->there.n > 0 ? port->weight + l->weight : l->weight;
+    insert(&port->there, port->passed + l->left, i);
+    look_ahead(p, l->place);
 }
 
 /* All that are over at a port; less than a billionth of the time is none. */
@@ -252,81 +270,177 @@ static void leave(struct pipe *p, int place)
 {
     struct port *port = &p->port[place];
 
-    port->first = INFINITY;
-    for (int i = 0; i < p->loads; i++) {
-        struct load *l = &p->load[i];
+    catch_up(p, port);
+    while (soonest(&port->there) <= port->passed + NEAR_ENOUGH * p->now) {
+        const int i = port->there.of[port->there.n--].load;
 
-        if (l->state != SHARING || l->place != place)
-            continue;
-        if (l->left > port->passed + NEAR_ENOUGH * p->now) {
-            port->first = tt_smaller(port->first, l->left);
-            continue;
-        }
-        l->state = LEFT;
-        p->due[i] = l->least;
-        port->weight -= l->weight;
-        port->loads--;
+        p->load[i].over = true;
+        port->weight -= p->load[i].weight;
+        insert(&p->due, p->load[i].least, i);
     }
+    look_ahead(p, place);
 }
 
-static void end_load(struct pipe *p, int i)
+static void end_load(struct pipe *p, int seat)
 {
-    const struct load *l = &p->load[i];
+    if (--p->seat[seat].loads == 0)
+        p->ready |= 1U << seat;
+}
 
-    for (int role = 0; role < p->s->roles; role++)
-        p->at[role][l->lane].loads -= has_role(l->roles, role);
-    p->load[i] = p->load[--p->loads];
-    p->due[i] = p->due[p->loads];
+static void end_messages(struct pipe *p, int i)
+{
+    for (unsigned who = p->load[i].who; who > 0; who &= who - 1)
+        end_load(p, __builtin_ctz(who));
+    p->idle[p->idles++] = i;
+}
+
+/* To when something next comes, or is over. */
+static void pass_time(struct pipe *p)
+{
+    p->now = tt_smaller(p->end[p->next], soonest(&p->due));
+    while (p->end[p->next] <= p->now * (1 + NEAR_ENOUGH))
+        leave(p, p->next);
 }
 
 static void follow(struct pipe *p)
 {
     go_on_all(p);
     while (p->left > 0) {
-        const int before = p->loads;
-
         pass_time(p);
-        for (int i = 0; i < TT_PORTS; i++)
-            if (p->port[i].loads > 0 && p->port[i].first <= p->port[i].passed + NEAR_ENOUGH * p->now)
-                leave(p, i);
-        for (int i = before - 1; i >= 0; i--)
-            if (p->due[i] <= p->now) {
-                if (p->load[i].state == LEFT)
-                    end_load(p, i);
-                else
-                    come(p, i);
-            }
-        if (p->loads < before)
-            go_on_all(p);
+        while (soonest(&p->due) <= p->now) {
+            const int i = p->due.of[p->due.n--].load;
+
+            if (i < 0)
+                end_load(p, ~i);
+            else if (p->load[i].over)
+                end_messages(p, i);
+            else
+                come(p, i);
+        }
+        go_on_all(p);
     }
+}
+
+/* ---- what there is to do ---- */
+
+static void add_posts(struct duty *d, int role, const struct tt_stage *stage)
+{
+    for (const struct tt_sends *s = stage->sends; s < stage->sends + TT_SENDS; s++) {
+        const unsigned roles = 1U << s->role | s->with;
+
+        if (s->messages > 0 && has_role(roles, role))
+            d->post[d->posts++] = (struct post){stage->lag, roles, roles & ~(1U << role), s->busy / s->messages, s};
+    }
+}
+
+/* Of a fold of so many operands, how many reductions level i has: those that fold pairs, if there are any, then half as
+ * many each time. 0 after the last. */
+static int reductions(int operands, int i)
+{
+    const int parts = tt_pow2_below(operands), pairs = operands - parts;
+
+    return i == 0 && pairs > 0 ? pairs : parts >> (i + (pairs == 0));
+}
+
+/* Of all ranks of a role. False: there is no such level. */
+static bool add_level(struct duty *d, int role, const struct tt_stage *stage, int level)
+{
+    const int before = d->folds;
+
+    for (int rank = 0; rank < TT_RANKS; rank++) {
+        const struct tt_work *w = &stage->work[rank];
+        const int ops = w->role == role && w->operands > 1 ? reductions(w->operands, level) : 0;
+
+        if (ops > 0)
+            d->fold[d->folds++] = (struct toil){stage->lag, rank, true, ops * w->start, ops * w->add};
+    }
+    if (d->folds > before)
+        d->fold[d->folds - 1].more = false;
+    return d->folds > before;
+}
+
+static void add_work(struct duty *d, int role, const struct tt_stage *stage)
+{
+    for (int rank = 0; rank < TT_RANKS; rank++) {
+        const struct tt_work *w = &stage->work[rank];
+
+        if (w->role == role && w->begin + w->copy > 0)
+            d->copy[d->copies++] = (struct toil){stage->lag, rank, false, w->begin, w->copy};
+    }
+    for (int level = 0; add_level(d, role, stage, level);)
+        level++;
+}
+
+static void set_duties(struct pipe *p, const struct tt_stages *s)
+{
+    struct toil *fold = p->fold;
+
+    for (int role = 0; role < s->roles; role++) {
+        struct duty *d = &p->duty[role];
+
+        d->posts = d->copies = d->folds = 0;
+        d->fold = fold;
+        for (int i = 0; i < s->n; i++) {
+            add_posts(d, role, &s->of[i]);
+            add_work(d, role, &s->of[i]);
+        }
+        fold += d->folds;
+    }
+}
+
+static void set_parts(struct pipe *p, const struct tt_pipeline *pipe)
+{
+    for (int lane = 0; lane < pipe->lanes; lane++)
+        for (int k = -TT_STAGES; k < p->rounds; k++) {
+            const bool none = k < 0 || k >= p->segments;
+
+            p->part[lane][TT_STAGES + k] = none ? 0 : (double)(k == 0 ? lane + 1 : pipe->lanes) / pipe->parts;
+        }
+}
+
+/* Nobody has begun. */
+static void set_out(struct pipe *p, int roles, int lanes)
+{
+    p->left = lanes * roles;
+    p->ready = 0;
+    p->now = p->first = p->last = 0;
+    for (int i = 0; i < MOST_LOADS; i++)
+        p->idle[i] = i;
+    p->idles = MOST_LOADS;
+    clear(&p->due);
+    p->next = 0;
+    for (int i = 0; i < TT_ROLES; i++)
+        p->posted[i] = 0;
+    for (int i = 0; i < TT_RANKS; i++)
+        p->free[i] = 0;
+    for (int i = 0; i < TT_PORTS; i++) {
+        clear(&p->port[i].there);
+        p->port[i].passed = p->port[i].since = 0;
+        p->end[i] = INFINITY;
+    }
+    for (int role = 0; role < roles; role++)
+        for (int lane = 0; lane < lanes; lane++) {
+            p->seat[seat_of(role, lane)] =
+                (struct seat){role, lane, .round = -1, .part = p->part[lane] + TT_STAGES - 1};
+            p->ready |= 1U << seat_of(role, lane);
+        }
 }
 
 double tt_pipeline_time(const struct tt_net *net, const struct tt_pipeline *pipe, const struct tt_stages *s)
 {
-    const int most_lag = s->of[s->n - 1].lag, most = tt_larger(MOST_FOLLOWED, most_lag + 2);
-    const int segments = tt_smaller(pipe->segments, most), lanes = pipe->lanes * s->roles;
+    const int most_lag = s->of[s->n - 1].lag, most = tt_larger(MOST_FOLLOWED - (s->roles > 2), most_lag + 2);
+    const int segments = tt_smaller(pipe->segments, most), seats = pipe->lanes * s->roles;
     struct pipe p;
 
-    p.pipe = pipe;
-    p.s = s;
     p.segments = segments;
     p.rounds = segments + most_lag;
-    p.left = lanes;
     p.overhead = net->overhead;
-    p.now = p.first = p.last = 0;
-    p.loads = 0;
-    for (int i = 0; i < TT_ROLES; i++)
-        p.posted[i] = 0;
-    for (int i = 0; i < TT_RANKS; i++)
-        p.free[i] = 0;
-    for (int i = 0; i < TT_PORTS; i++)
-        p.port[i] = (struct port){.loads = 0};
-    for (int role = 0; role < s->roles; role++)
-        for (int lane = 0; lane < pipe->lanes; lane++)
-            p.at[role][lane] = (struct at){.round = -1};
+    set_duties(&p, s);
+    set_parts(&p, pipe);
+    set_out(&p, s->roles, pipe->lanes);
     follow(&p);
     if (pipe->segments > segments)
-        p.now += (pipe->segments - segments) * (p.last - p.first) / (segments - 1 - most_lag) / lanes;
+        p.now += (pipe->segments - segments) * (p.last - p.first) / (segments - 1 - most_lag) / seats;
     return p.now;
 }
 

@@ -119,8 +119,8 @@ static struct tt_entry *decide_anew(const struct tt_job *job, const struct ask *
     }
     *why = "out of host memory";
     entry = tt_cache_put(&job->comm->cache, key, &choice, plan);
-    if (entry && plan)
-        entry->brief = !key->staged && tt_brief_suits(plan, &job->comm->routes);
+    if (entry && plan && !key->staged)
+        entry->brief = tt_brief_make(plan, &job->comm->routes);
     return entry;
 }
 
@@ -528,8 +528,15 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
     return begun;
 }
 
+/* What has no bytes is nowhere. */
+static bool is_on_host(struct tt_job *job)
+{
+    return !(job->send.bytes | job->recv.bytes) || !tt_driver_present() ||
+           (tt_job_look(job) == 0 && !tt_job_touches_device(job));
+}
+
 const struct tt_entry *tt_begin_again(const struct tt_call *c, struct tt_comm *comm, struct tt_job **job,
-                                      struct tt_brief *brief)
+                                      struct tt_breath *breath)
 {
     struct tt_memo *memo = comm->memos ? &comm->memos[c->coll] : NULL;
     struct tt_entry *entry;
@@ -541,16 +548,13 @@ const struct tt_entry *tt_begin_again(const struct tt_call *c, struct tt_comm *c
         return NULL;
     take_buffers(memo, c);
     *job = &memo->job;
-    if (tt_driver_present() && (tt_job_look(*job) || tt_job_touches_device(*job)))
+    if (!is_on_host(*job))
         return NULL;
-    brief->plan = entry->plan;
-    brief->with = (struct tt_binding){
-        .routes = &comm->routes,
-        .base = {[SEND] = tt_away(c->send.buf, memo->first[SEND]), [RECV] = tt_away(c->recv.out, memo->first[RECV]),
-                 [TMP] = brief->room},
-        .home = tt_host_place(),
-        .host = tt_host_place(),
-        .cell = memo->job.cell};
+    breath->brief = entry->brief;
+    breath->base[SEND] = tt_away(c->send.buf, memo->first[SEND]);
+    breath->base[RECV] = tt_away(c->recv.out, memo->first[RECV]);
+    breath->base[TMP] = breath->room;
+    breath->cell = memo->job.cell;
     return entry;
 }
 

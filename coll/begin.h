@@ -23,7 +23,7 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
 /* A blocking call on comm that asks what the last one of its kind did, and can be carried out in one breath: what that
  * takes, all set but the slot. NULL: tt_begin is due. */
 const struct tt_entry *tt_begin_again(const struct tt_call *c, struct tt_comm *comm, struct tt_job **job,
-                                      struct tt_brief *brief);
+                                      struct tt_breath *breath);
 
 /* Does a call with these arguments make sense here? MPI_SUCCESS, no task having been begun, and *job says what it means;
  * or the class of error that they deserve, MPI_ERR_NO_MEM if this rank could not find out. */

@@ -11,23 +11,25 @@
 
 #include "coll/exec.h"
 
-enum { TT_BRIEF_ROOM = 8 << 10 };
+enum { TT_BRIEF_ROOM = 16 << 10 };
 
-struct tt_brief {
-    const struct tt_plan *plan;
-    struct tt_binding with; /* all of it the host's; TMP is to be room */
-    int from;               /* the round that is under way begins there, */
-    struct tt_headway done; /* and so much of it is done */
-    unsigned glances;       /* at a message that is not there, before the executor is to wait for it */
-    unsigned waits;         /* messages that were not there at the first */
-    uint64_t moved; /* not 0: to be set to tt_ticks() when the first of these came; who does not ask has it so */
+/* A plan made ready for that, once: what the executor works out anew is in it, in one block, to be freed. NULL: it is
+ * not such a plan, or there is no memory. The plan and the routes have to stay. */
+struct tt_brief *tt_brief_make(const struct tt_plan *plan, const struct tt_routes *routes);
+
+/* One execution. */
+struct tt_breath {
+    const struct tt_brief *brief;
+    char *base[TT_NBUFS]; /* where SEND, RECV and TMP, which is room, begin: all of it the host's */
+    const struct tt_cell *cell;
+    unsigned slot;
+    unsigned glances; /* at a message that is not there, before the executor is to wait for it */
+    bool is_timed;    /* moved is wanted */
+    uint64_t moved;   /* tt_ticks() when the first of another rank's that had to be waited for came; 0: none */
     _Alignas(64) char room[TT_BRIEF_ROOM];
 };
 
-/* Could it be carried out so, on these routes, if it is bound to the host? */
-bool tt_brief_suits(const struct tt_plan *plan, const struct tt_routes *routes);
-
-/* All but room is set. True: all is done. False: from and done say how much. */
-bool tt_brief_run(struct tt_brief *b);
+/* All but moved and room is set. True: all is done. False: it is to go on as a request that is resumed, from there. */
+bool tt_breath_take(struct tt_breath *b, int *from, struct tt_headway *done);
 
 #endif

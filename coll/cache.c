@@ -62,6 +62,7 @@ static struct tt_entry *set_of(const struct tt_cache *cache, uint64_t hash)
 static void entry_clear(struct tt_entry *e)
 {
     free(e->lengths);
+    free(e->brief);
     tt_plan_free(e->plan);
     *e = (struct tt_entry){0};
 }

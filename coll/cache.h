@@ -22,13 +22,15 @@ struct tt_key {
     unsigned staged;            /* this rank's buffers that go through pinned memory: changes its plan, not the wire */
 };
 
+struct tt_brief; /* coll/brief.h */
+
 struct tt_entry {
     uint64_t hash; /* 0: empty */
     uint64_t used; /* time of last use */
     struct tt_key key;
     struct tt_choice choice;
     struct tt_plan *plan; /* NULL if another library carries it out */
-    bool brief;           /* it may be done in one breath (brief.h) */
+    struct tt_brief *brief; /* the plan, if it can be done in one breath, made ready for that: one block; or NULL */
     bool told;            /* it has been used, and explained */
     int64_t *lengths;     /* what the key's counts and sends point to */
 };

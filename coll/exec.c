@@ -43,7 +43,7 @@ static __attribute__((format(printf, 2, 3))) void fail(struct tt_req *req, const
 
 static char *address(const struct tt_req *req, struct tt_loc loc)
 {
-    return tt_bound_at(&req->with, req->plan, loc);
+    return req->with.base[loc.buf] + loc.at * (int64_t)req->plan->unit;
 }
 
 static bool on_device(const struct tt_req *req, struct tt_loc loc)
@@ -175,7 +175,7 @@ static void make_flight(struct tt_req *req, int lane, const struct tt_step *s, s
     f->incoming = tt_step_receives(s);
     f->step = (int)(s - req->plan->steps);
     f->peer = s->peer;
-    f->tag = tt_bound_tag(&req->with, lane, s->message);
+    f->tag = tt_slot_tag(req->with.slot, lane, s->message);
     f->bytes = (size_t)s->n * req->plan->unit;
     f->channel = routes->channels ? routes->channels[s->peer] : NULL;
     if (!req->failed)

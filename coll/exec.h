@@ -58,16 +58,11 @@ struct tt_req {
     _Alignas(16) char room[1536]; /* for the arrays of a small plan */
 };
 
-static inline char *tt_bound_at(const struct tt_binding *with, const struct tt_plan *plan, struct tt_loc loc)
-{
-    return with->base[loc.buf] + loc.at * (int64_t)plan->unit;
-}
-
 enum { TT_TAG_MESSAGES = 64 }; /* of one lane and peer that can be told apart */
 
-static inline int tt_bound_tag(const struct tt_binding *with, int lane, int message)
+static inline int tt_slot_tag(unsigned slot, int lane, int message)
 {
-    return ((int)with->slot * TT_MAX_LANES + lane) * TT_TAG_MESSAGES + message % TT_TAG_MESSAGES;
+    return ((int)slot * TT_MAX_LANES + lane) * TT_TAG_MESSAGES + message % TT_TAG_MESSAGES;
 }
 
 /* Posts the first rounds. binding is copied; the plan and all memory must stay until tt_req_end. why: NULL, or the

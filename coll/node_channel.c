@@ -284,11 +284,17 @@ static struct tt_piece land(struct tt_flight *f, const char *bytes, size_t n)
     return piece;
 }
 
-/* The same, for the other to know how long it takes. */
+/* Is the other to know how long it takes to read it? */
+static bool tells_pace(const struct tt_record *r)
+{
+    return r->length >= TT_PUT_LEAST && r->stores < TT_NSTORES;
+}
+
+/* The same, for that. */
 static struct tt_piece land_timed(struct tt_channel *c, struct tt_flight *f, const struct tt_record *r,
                                   const char *bytes)
 {
-    const bool tells = r->length >= TT_PUT_LEAST && r->stores < TT_NSTORES && !f->place;
+    const bool tells = tells_pace(r) && !f->place;
     const uint64_t start = tells ? tt_ticks() : 0;
     const struct tt_piece piece = land(f, bytes, r->length);
 
@@ -495,7 +501,7 @@ void tt_channel_post(struct tt_channel *c, struct tt_flight *f)
 
 bool tt_channel_is_short(const struct tt_channel *c, size_t n)
 {
-    return n < TT_PUT_LEAST && n <= chunk_of(c, n);
+    return n <= TT_PUT_WHOLE && n <= chunk_of(c, n);
 }
 
 bool tt_channel_send_now(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n)
@@ -513,12 +519,11 @@ bool tt_channel_send_now(struct tt_channel *c, uint64_t context, int tag, const 
     r->is_inline = is_inline;
     r->spoilt = false;
     if (is_inline) {
-        bytes = r->data;
+        memcpy(r->data, buf, n);
     } else {
         r->total = n;
-        r->stores = TT_STORES_PLAIN;
+        r->stores = tt_put(&c->put, bytes, buf, n);
     }
-    memcpy(bytes, buf, n);
     tt_ring_publish(&c->out);
     return true;
 }
@@ -530,21 +535,26 @@ static bool is_all_of(const struct tt_record *r, uint64_t context, int tag, size
            (r->is_inline || r->total == n);
 }
 
-const char *tt_channel_look(struct tt_channel *c, uint64_t context, int tag, size_t n, unsigned times)
+const char *tt_channel_look(struct tt_channel *c, uint64_t context, int tag, size_t n, unsigned *more)
 {
     const struct tt_record *r;
 
     if (c->expected || c->strays || c->broken || !tt_ring_is_level(&c->in))
         return NULL;
-    while (!(r = tt_ring_look(&c->in)) && times > 1)
-        times--;
+    while (!(r = tt_ring_look(&c->in)) && *more > 0)
+        --*more;
     if (!r || !is_all_of(r, context, tag, n))
         return NULL;
+    c->looked = tells_pace(r) ? tt_ticks() : 0;
     return r->is_inline ? r->data : c->in.bytes + (n ? r->at : 0);
 }
 
 void tt_channel_pass(struct tt_channel *c)
 {
+    const struct tt_record *r = tt_ring_first(&c->in);
+
+    if (c->looked)
+        tt_pace_see(c->in.pace, r->stores, tt_ticks() - c->looked, r->length);
     tt_ring_pass(&c->in);
 }
 

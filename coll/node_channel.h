@@ -38,6 +38,7 @@ struct tt_patience {
 struct tt_channel {
     struct tt_ring out, in;
     struct tt_put put;          /* into out */
+    uint64_t looked;            /* tt_ticks() when a message was found that is taken without a flight */
     struct tt_flights sends;    /* that are not over */
     struct tt_flights receives; /* that no message has been found for */
     unsigned expected;          /* receives that are not over, and offers that have no answer */
@@ -75,15 +76,15 @@ void tt_channel_post(struct tt_channel *c, struct tt_flight *f);
 /* ---- short messages of the host that need no flight, as they can leave, or are here, at once ----
  * To the other side they are like any other. */
 
-/* Would so many bytes leave as one record, by plain stores? */
+/* Would so many bytes leave as one record? */
 bool tt_channel_is_short(const struct tt_channel *c, size_t n);
 
 /* False, and nothing is done: something is in the way. */
 bool tt_channel_send_now(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n);
 
-/* Looks for the message so many times, at least once: where its n bytes are, until tt_channel_pass. NULL: it is not
- * there, or something is in the way. */
-const char *tt_channel_look(struct tt_channel *c, uint64_t context, int tag, size_t n, unsigned times);
+/* Looks for the message, and so many times more, of which *more are left: where its n bytes are, until tt_channel_pass.
+ * NULL: it is not there, or something is in the way. */
+const char *tt_channel_look(struct tt_channel *c, uint64_t context, int tag, size_t n, unsigned *more);
 void tt_channel_pass(struct tt_channel *c);
 
 /* Moves on what can move. */

@@ -7,7 +7,7 @@
 #include "coll/ticks.h"
 #include "cuda/stream.h"
 
-enum { TRIALS_APART = 128, TRIAL = 16 << 10, UNIT = 1 << 20 };
+enum { TRIALS_APART = 128, UNIT = 1 << 20 };
 
 static uint32_t know(const struct tt_pace *p, enum tt_stores stores)
 {
@@ -36,7 +36,7 @@ static bool tries(const struct tt_put *p)
 
 size_t tt_put_most(const struct tt_put *p, size_t n)
 {
-    return tries(p) && n > TRIAL ? TRIAL : n;
+    return tries(p) && n > TT_PUT_WHOLE ? TT_PUT_WHOLE : n;
 }
 
 enum tt_stores tt_put(struct tt_put *p, void *to, const void *from, size_t n)

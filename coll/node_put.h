@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From here on it is worth a look at the clock. */
-enum { TT_PUT_LEAST = 4 << 10 };
+/* From here on it is worth a look at the clock; and so many are always written at once. */
+enum { TT_PUT_LEAST = 4 << 10, TT_PUT_WHOLE = 16 << 10 };
 
 enum tt_stores { TT_STORES_PLAIN, TT_STORES_PAST, TT_NSTORES };
 
@@ -34,7 +34,7 @@ struct tt_put {
     unsigned turn;
 };
 
-/* How many of n bytes are to be written at once: sometimes few, to try what is not the best. */
+/* How many of n bytes are to be written at once: sometimes TT_PUT_WHOLE, to try what is not the best. */
 size_t tt_put_most(const struct tt_put *p, size_t n);
 
 /* So many. They are there for the other as soon as a flag is raised, written in the way that is returned. */

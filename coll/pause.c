@@ -104,7 +104,7 @@ static void pause_in(struct wait *w)
 
 unsigned tt_wait_glances(void)
 {
-    return spins ? GLANCES : 1;
+    return spins ? GLANCES : 0;
 }
 
 void tt_wait_in_passing(void)

@@ -12,7 +12,7 @@ void tt_wait_open(bool crowded);
  * has it, or if it has taken long; and what the MPI below has under way moves on, too. */
 void tt_wait(bool (*done)(void *), void *what);
 
-/* How often who waits in one breath looks for a message: once, where others are to run at once. */
+/* How often who waits in one breath looks for a message again: never, where others are to run at once. */
 unsigned tt_wait_glances(void);
 
 /* By who does not wait here: the MPI below moves on now and then. */

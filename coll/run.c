@@ -96,44 +96,55 @@ static int finish(struct tt_task *task, const struct tt_call *c, struct tt_comm 
 }
 
 /* What was begun in one breath has to wait. */
-static __attribute__((noinline)) int go_on(const struct tt_call *c, struct tt_comm *comm, struct tt_event *event,
-                                           const struct tt_brief *brief, const struct tt_entry *entry,
-                                           struct tt_job *job)
+static __attribute__((noinline)) int go_on(const struct tt_call *c, struct tt_event *event,
+                                           const struct tt_entry *entry, struct tt_job *job,
+                                           const struct tt_breath *breath, int from, const struct tt_headway *done)
 {
     struct tt_task task;
 
     task.alg = entry->choice.alg;
-    tt_task_go_on(&task, job, brief);
-    return finish(&task, c, comm, event);
+    tt_task_go_on(&task, job, entry->plan, breath, from, done);
+    return finish(&task, c, job->comm, event);
+}
+
+static int take_breath(const struct tt_call *c, struct tt_event *event, const struct tt_entry *entry,
+                       struct tt_job *job, struct tt_breath *breath)
+{
+    struct tt_slot *slot = &job->comm->slot[breath->slot];
+    struct tt_headway done;
+    int from;
+
+    slot->tickets++;
+    if (event)
+        tt_event_begin(event, entry->choice.alg, job);
+    if (!tt_breath_take(breath, &from, &done))
+        return go_on(c, event, entry, job, breath, from, &done);
+    slot->turn++;
+    tt_wait_in_passing();
+    if (event && breath->moved)
+        tt_event_move(event, breath->moved);
+    tt_watch_leave(event, MPI_SUCCESS, NULL);
+    return MPI_SUCCESS;
 }
 
 /* Nothing else is under way, and it is a call that can be carried out in one breath: then it is, and *error is what it
  * returns. */
 static bool run_again(const struct tt_call *c, struct tt_comm *comm, struct tt_event *event, int *error)
 {
-    struct tt_brief brief;
+    const struct tt_slot *slot = &comm->slot[comm->sequence];
+    struct tt_breath breath;
     struct tt_job *job;
-    const struct tt_entry *entry = tt_is_under_way() ? NULL : tt_begin_again(c, comm, &job, &brief);
-    struct tt_slot *slot = &comm->slot[comm->sequence];
+    const struct tt_entry *entry;
 
-    if (!entry || slot->turn != slot->tickets)
+    if (tt_is_under_way() || slot->turn != slot->tickets)
         return false;
-    brief.with.slot = tt_comm_next_slot(comm);
-    slot->tickets++;
-    brief.glances = tt_wait_glances();
-    brief.moved = event != NULL;
-    if (event)
-        tt_event_begin(event, entry->choice.alg, job);
-    *error = MPI_SUCCESS;
-    if (!tt_brief_run(&brief)) {
-        *error = go_on(c, comm, event, &brief, entry, job);
-        return true;
-    }
-    slot->turn++;
-    tt_wait_in_passing();
-    if (event && brief.waits)
-        tt_event_move(event, brief.moved);
-    tt_watch_leave(event, MPI_SUCCESS, NULL);
+    entry = tt_begin_again(c, comm, &job, &breath);
+    if (!entry)
+        return false;
+    breath.slot = tt_comm_next_slot(comm);
+    breath.glances = tt_wait_glances();
+    breath.is_timed = event != NULL;
+    *error = take_breath(c, event, entry, job, &breath);
     return true;
 }
 

@@ -53,12 +53,19 @@ void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, 
         tt_bind_plan(&t->bound, job, plan, t->why, sizeof t->why);
 }
 
-void tt_task_go_on(struct tt_task *t, struct tt_job *job, const struct tt_brief *brief)
+void tt_task_go_on(struct tt_task *t, struct tt_job *job, struct tt_plan *plan, const struct tt_breath *breath,
+                   int from, const struct tt_headway *done)
 {
-    open_task(t, job, tt_plan_hold((struct tt_plan *)brief->plan));
-    t->bound.with = brief->with;
+    struct tt_binding *with = &t->bound.with;
+
+    open_task(t, job, tt_plan_hold(plan));
+    with->routes = &job->comm->routes;
+    with->slot = breath->slot;
+    memcpy(with->base, breath->base, sizeof with->base);
+    with->home = with->host = tt_host_place();
+    with->cell = breath->cell;
     t->posted = true;
-    tt_req_resume(&t->req, t->plan, &t->bound.with, brief->from, &brief->done);
+    tt_req_resume(&t->req, plan, with, from, done);
 }
 
 int tt_task_native(struct tt_task *t, struct tt_job *job, bool at_once)

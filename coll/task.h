@@ -33,8 +33,9 @@ enum { TT_TASK_FAILED = -1 };
 void tt_task_plan(struct tt_task *t, struct tt_job *job, struct tt_place *home, struct tt_plan *plan,
                   const char *fault);
 
-/* What was begun in one breath goes on from there. It has had its turn; job, and brief, must stay until the end. */
-void tt_task_go_on(struct tt_task *t, struct tt_job *job, const struct tt_brief *brief);
+/* What was begun in one breath goes on from there. It has had its turn; job, and breath, must stay until the end. */
+void tt_task_go_on(struct tt_task *t, struct tt_job *job, struct tt_plan *plan, const struct tt_breath *breath,
+                   int from, const struct tt_headway *done);
 
 /* The MPI below starts, on stand-ins for what is on a device; at once: by its blocking call, so that it has also ended.
  * 0, or TT_TASK_FAILED with t->why, nothing having been sent; tt_task_end is due in both cases. */

@@ -146,6 +146,19 @@ static int stream_of(struct device_place *p, int queue, CUstream *stream)
     return error;
 }
 
+/* The driver refuses a copy of host memory of which a part alone is registered: the program may have registered what
+ * shares a page with it. So what it refuses is tried in halves, until each is one or the other; if not even the first
+ * byte can be copied, that was not the cause. */
+static CUresult copy_parts(const struct tt_driver *d, CUstream stream, CUdeviceptr dst, CUdeviceptr src, size_t bytes)
+{
+    CUresult result = d->cuMemcpyAsync(dst, src, bytes, stream);
+
+    if (result != CUDA_ERROR_INVALID_VALUE || bytes < 2)
+        return result;
+    result = copy_parts(d, stream, dst, src, bytes / 2);
+    return result == CUDA_SUCCESS ? copy_parts(d, stream, dst + bytes / 2, src + bytes / 2, bytes - bytes / 2) : result;
+}
+
 static int copy(struct tt_place *place, int queue, void *dst, const void *src, size_t bytes)
 {
     const struct tt_driver *d = of(place)->driver;
@@ -155,9 +168,8 @@ static int copy(struct tt_place *place, int queue, void *dst, const void *src, s
         return 0;
     if (stream_of(of(place), queue, &stream))
         return -1;
-    return tt_driver_check(
-        d, d->cuMemcpyAsync((CUdeviceptr)(uintptr_t)dst, (CUdeviceptr)(uintptr_t)src, bytes, stream),
-        "cuMemcpyAsync of %zu bytes", bytes);
+    return tt_driver_check(d, copy_parts(d, stream, (CUdeviceptr)(uintptr_t)dst, (CUdeviceptr)(uintptr_t)src, bytes),
+                           "cuMemcpyAsync of %zu bytes", bytes);
 }
 
 /* Asked under the lock: else work that another thread gives to the queue now might be taken for work that has ended. */

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "algos/pieces.h"
 #include "coll/plan.h"
 
 enum { LARGEST = 64 << 20, SEGMENTS = 15, LONGER = 2, FALLBACK = 128 << 10 };
@@ -30,38 +31,68 @@ static int64_t elements(const struct tt_shape *s, int64_t bytes)
     return bytes > (int64_t)s->unit ? bytes / (int64_t)s->unit : 1;
 }
 
-/* With the k-th longest of the segments that are tried. */
 static struct tt_estimate with_segment(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net,
-                                       int k, bool roughly)
+                                       int64_t segment, bool roughly)
 {
     struct tt_shape t = *s;
 
-    t.segment = s->segment ? s->segment : elements(s, (int64_t)LARGEST >> k);
-    return (struct tt_estimate){alg, (roughly ? alg->rough : alg->cost)(&t, net), t.segment};
+    t.segment = segment;
+    return (struct tt_estimate){alg, (roughly ? alg->rough : alg->cost)(&t, net), segment};
 }
 
-/* The least time of any segment, and then the longest segment that is as good to a hundredth: the formulas are flat
- * near their optimum, and each segment is more messages. Where they are rough, two longer ones are looked at, too:
- * what they do not see, lanes that get in each other's way, is the more the shorter segments are. */
-static struct tt_estimate estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
+/* Segments that are worth a look, longest first: how many. All that are as long as what is cut are one. A rough formula
+ * falls, and then rises or, where there would be too many segments, stays: no need to look further. */
+static int look(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net,
+                struct tt_estimate e[SEGMENTS])
 {
-    struct tt_estimate e[SEGMENTS], best;
+    const int64_t whole = tt_longest(s);
+    int n = 0;
+
+    for (int k = 0; k < SEGMENTS; k++) {
+        const int64_t segment = elements(s, (int64_t)LARGEST >> k);
+
+        if (n > 0 && segment >= whole)
+            continue;
+        e[n++] = with_segment(alg, s, net, segment, alg->rough);
+        if (alg->rough && n > 1 && e[n - 1].seconds >= e[n - 2].seconds)
+            break;
+    }
+    return n;
+}
+
+/* The first, and so the longest, that is as good as any to a hundredth: the formulas are flat near their optimum, and
+ * each segment is more messages. */
+static int longest_as_good(const struct tt_estimate *e, int n)
+{
     double least = INFINITY;
     int i = 0;
 
-    if (!alg->segmented || s->segment)
-        return with_segment(alg, s, net, 0, false);
-    for (int k = 0; k < SEGMENTS; k++) {
-        e[k] = with_segment(alg, s, net, k, alg->rough);
+    for (int k = 0; k < n; k++)
         least = e[k].seconds < least ? e[k].seconds : least;
-    }
     while (e[i].seconds > least * as_good)
         i++;
-    best = alg->rough ? with_segment(alg, s, net, i, false) : e[i];
-    for (int k = i - 1; alg->rough && k >= 0 && k >= i - LONGER; k--) {
-        const struct tt_estimate longer = with_segment(alg, s, net, k, false);
+    return i;
+}
 
-        best = longer.seconds < best.seconds * same ? longer : best;
+/* Where formulas were rough, that segment in full, and up to two longer ones while that gains: what rough ones do not
+ * see, lanes that get in each other's way, is the more the shorter segments are. */
+static struct tt_estimate estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
+{
+    struct tt_estimate e[SEGMENTS], best;
+    int i;
+
+    if (!alg->segmented || s->segment)
+        return with_segment(alg, s, net, s->segment ? s->segment : elements(s, LARGEST), false);
+    i = longest_as_good(e, look(alg, s, net, e));
+    if (!alg->rough)
+        return e[i];
+    best = with_segment(alg, s, net, e[i].segment, false);
+    for (int k = i - 1; k >= 0 && k >= i - LONGER; k--) {
+        const struct tt_estimate longer = with_segment(alg, s, net, e[k].segment, false);
+
+        if (longer.seconds >= best.seconds * same)
+            break;
+        best = longer;
     }
     return best;
 }

@@ -430,6 +430,32 @@ START_TEST(copies_do_not_wait_and_queues_are_separate)
 }
 END_TEST
 
+/* From the middle of one page to the middle of the third, of which the second alone is registered. */
+START_TEST(memory_that_is_registered_in_part_is_copied)
+{
+    enum { PAGE = 4096, AT = PAGE / 2, BYTES = 2 * PAGE };
+    struct tt_place *place = enter_place();
+    char *device = place->dev->take(place, BYTES), *up = NULL, *down = NULL;
+
+    ck_assert(!posix_memalign((void **)&up, PAGE, 3 * PAGE) && !posix_memalign((void **)&down, PAGE, 3 * PAGE));
+    for (int i = 0; i < 3 * PAGE; i++)
+        up[i] = (char)(i % 251);
+    OK(cu.cuMemHostRegister(up + PAGE, PAGE, 0));
+    OK(cu.cuMemHostRegister(down + PAGE, PAGE, 0));
+    TT_OK(place->dev->copy(place, TT_UP, device, up + AT, BYTES));
+    ck_assert_int_eq(wait_for(place, TT_UP), 1);
+    TT_OK(place->dev->copy(place, TT_DOWN, down + AT, device, BYTES));
+    ck_assert_int_eq(wait_for(place, TT_DOWN), 1);
+    ck_assert_mem_eq(down + AT, up + AT, BYTES);
+    ck_assert_int_ne(place->dev->copy(place, TT_UP, device, up, (size_t)1 << 40), 0);
+    ck_assert_ptr_nonnull(strstr(tt_fault(), "cuMemcpyAsync of 1099511627776 bytes"));
+    OK(cu.cuMemHostUnregister(up + PAGE));
+    OK(cu.cuMemHostUnregister(down + PAGE));
+    free(up);
+    free(down);
+}
+END_TEST
+
 /* What the program has given to its default stream takes five times as long as our copy, which does not stand in
  * line. */
 /* Each piece of work is known to be done before the next is. */
@@ -983,6 +1009,7 @@ static TCase *everything(void)
     tcase_add_test(all, a_failed_allocation_gives_up_unused_scratch_and_tries_again);
     tcase_add_test(all, out_of_memory_is_said_in_words);
     tcase_add_test(all, copies_do_not_wait_and_queues_are_separate);
+    tcase_add_test(all, memory_that_is_registered_in_part_is_copied);
     tcase_add_test(all, marks_tell_how_far_a_queue_has_come);
     tcase_add_test(all, our_queues_do_not_wait_for_the_programs_streams);
     tcase_add_test(all, a_reduction_is_one_launch_and_equals_the_hosts);

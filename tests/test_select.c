@@ -309,6 +309,50 @@ START_TEST(a_formula_is_looked_at_a_few_times)
 }
 END_TEST
 
+/* An algorithm's own formulas, counted. */
+static const struct tt_alg *counted;
+static int fulls, roughs;
+
+static double count_full(const struct tt_shape *s, const struct tt_net *n)
+{
+    fulls++;
+    return counted->cost(s, n);
+}
+
+static double count_rough(const struct tt_shape *s, const struct tt_net *n)
+{
+    roughs++;
+    return counted->rough(s, n);
+}
+
+/* What a new shape costs is nearly all in the full formulas of pipelines: two of these, mostly. */
+START_TEST(pipelines_are_followed_twice_or_so)
+{
+    int sum = 0, cases = 0;
+
+    open_machine(topologies[_i], 0, 0);
+    for (int a = 0; tt_algs[a]; a++)
+        for (int64_t count = 1; tt_algs[a]->rough && count <= 1 << 28; count *= 2) {
+            const struct tt_shape s = shape_of(tt_algs[a]->coll, count);
+            struct tt_alg alg = *tt_algs[a];
+
+            counted = tt_algs[a];
+            alg.cost = count_full;
+            alg.rough = count_rough;
+            fulls = roughs = 0;
+            if (tt_infeasible(counted, &s))
+                continue;
+            tt_estimate(&alg, &s, net);
+            ck_assert_int_le(fulls, 3);
+            ck_assert_int_le(roughs, 9);
+            sum += fulls;
+            cases++;
+        }
+    ck_assert_int_le(sum, 2 * cases);
+    close_machine();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("the selector");
@@ -320,6 +364,7 @@ int main(void)
     tcase_add_test(all, what_is_local_plays_no_part);
     tcase_add_loop_test(all, a_segment_is_nearly_the_best, 0, NTOPOLOGIES);
     tcase_add_test(all, a_formula_is_looked_at_a_few_times);
+    tcase_add_loop_test(all, pipelines_are_followed_twice_or_so, 0, NTOPOLOGIES);
     tcase_add_test(all, nccl_is_for_buffers_on_gpus);
     tcase_add_test(all, a_vote_has_its_price);
     tcase_add_test(all, what_nccl_took_is_learnt);
