@@ -239,8 +239,11 @@ static bool count_up(struct tt_json_file *r, const struct text *text, struct wis
         return tt_json_wrong(r, "", "%ld nodes and %d ranks are more than the %d and %d that may be", nodes,
                              wish->ranks, MAX_NODES, MAX_RANKS);
     if (wish->ranks > room)
-        return tt_json_wrong(r, "", "%d ranks do not fit: there are %ld nodes with room for %ld", wish->ranks, nodes,
-                             room);
+        return tt_json_wrong(r, "", "%d ranks do not fit: there %s %ld node%s with room for %ld%s", wish->ranks,
+                             nodes == 1 ? "is" : "are", nodes, nodes == 1 ? "" : "s", room,
+                             list ? ", and it says where each rank sits: --place block puts them one behind the other, "
+                                    "on more such nodes"
+                                  : "");
     if (list && wish->ranks > text->nlist)
         return tt_json_wrong(r, "place", "there are the nodes of %d ranks, not of %d", text->nlist, wish->ranks);
     return true;

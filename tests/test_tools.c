@@ -1038,6 +1038,20 @@ START_TEST(layouts_are_ranked_with_reasons)
 }
 END_TEST
 
+/* What tune writes says of each rank where it sits: then there are no more GPUs to look at, which is no error. */
+START_TEST(plan_takes_listed_places)
+{
+    expect_status(0,
+                  "sed 's/\"place\": *[^,]*,/\"place\": [0, 0, 0, 0],/; s/\"count\": *[0-9]*/\"count\": 1/' "
+                  "${srcdir:-..}/selector/topologies/h100x8.json >%s/listed.json && @ plan llama2-7b --topo %s/listed.json",
+                  scratch, scratch);
+    expect_said("on 4 GPUs (h100) of 1 node");
+    expect_said("Times are the cost model's");
+    expect_status(1, "@ plan llama2-7b --topo %s/listed.json -n 9", scratch);
+    expect_said("9 ranks do not fit: there is 1 node with room for 8, and it says where each rank sits: --place block");
+}
+END_TEST
+
 /* Every line's result is there once more in the sum, to the last figure that is printed. */
 START_TEST(a_layout_is_worked_out_line_by_line)
 {
@@ -1441,6 +1455,7 @@ static TCase *plan_case(void)
 
     tcase_set_timeout(all, 120);
     tcase_add_test(all, layouts_are_ranked_with_reasons);
+    tcase_add_test(all, plan_takes_listed_places);
     tcase_add_test(all, a_layout_is_worked_out_line_by_line);
     tcase_add_test(all, a_plan_for_machines_adds_up);
     tcase_add_test(all, sweeps_warn_of_another_problem);

@@ -239,6 +239,26 @@ static void settle_model(const struct argp_state *state, struct tool_plan *p)
     }
 }
 
+/* NULL with why: not so many, as where the file says of each rank where it sits. */
+static struct tt_topo *try_topo(const struct tool_plan *p, int gpus, char *why, size_t size)
+{
+    const int nodes = gpus == p->seats.ranks ? p->seats.nodes : 0;
+    struct tt_topo *t;
+
+    return tt_topo_read(p->seats.file, gpus, nodes, p->seats.place, &t, why, size) ? NULL : t;
+}
+
+bool tool_plan_has_room(const struct tool_plan *p, int gpus)
+{
+    char why[1024];
+    struct tt_topo *t = try_topo(p, gpus, why, sizeof why);
+
+    if (!t)
+        return false;
+    tt_topo_free(t);
+    return true;
+}
+
 static struct tt_topo *read_topo(const struct argp_state *state, const struct tool_plan *p, int gpus)
 {
     struct tt_topo *t;
@@ -246,8 +266,8 @@ static struct tt_topo *read_topo(const struct argp_state *state, const struct to
 
     if (gpus > MAX_GPUS)
         tool_die(state, TOOL_USAGE, "counts up to %d GPUs, not %d", MAX_GPUS, gpus);
-    if (tt_topo_read(p->seats.file, gpus, gpus == p->seats.ranks ? p->seats.nodes : 0, p->seats.place, &t, why,
-                     sizeof why))
+    t = try_topo(p, gpus, why, sizeof why);
+    if (!t)
         tool_die(state, TOOL_FAILED, "%s", why);
     return t;
 }

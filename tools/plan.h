@@ -53,6 +53,9 @@ struct tool_prospect {
     struct tt_search search;
 };
 
+/* Does the topology have room for so many, or can it be continued? */
+bool tool_plan_has_room(const struct tool_plan *p, int gpus);
+
 /* Exits with a message if the topology has no such number of GPUs, or memory is out. */
 void tool_plan_look(const struct argp_state *state, const struct tool_plan *p, const struct tool_circumstances *c,
                     struct tool_prospect *prospect);

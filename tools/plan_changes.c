@@ -45,8 +45,10 @@ static bool changes_at(const struct asked *a, double value, struct tool_plan_cha
 /* Can the knob have that value? */
 static bool makes_sense(const struct asked *a, double value)
 {
-    if (tool_knob_counts(a->knob))
-        return value >= 1 && value <= 65536 && floor(value) == value;
+    if (tool_knob_counts(a->knob) && (value < 1 || value > 65536 || floor(value) != value))
+        return false;
+    if (a->knob == TOOL_KNOB_gpus)
+        return tool_plan_has_room(a->p, (int)value);
     if (a->knob == TOOL_KNOB_skew)
         return value >= 1;
     return a->knob != TOOL_KNOB_efficiency || value <= 1;

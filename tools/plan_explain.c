@@ -347,8 +347,9 @@ int tool_plan_explain(const struct argp_state *state, const struct tool_plan *p,
         return TOOL_OK;
     }
     tool_plan_head(p, prospect);
-    printf("\n%s: %s a step, the best of %d layouts with what was asked for\n",
-           tt_layout_print(&s->layout, layout, sizeof layout), in_time(s->seconds), prospect->search.worked_out);
+    printf("\n%s: %s a step, the best of %d layout%s with what was asked for\n",
+           tt_layout_print(&s->layout, layout, sizeof layout), in_time(s->seconds), prospect->search.worked_out,
+           prospect->search.worked_out == 1 ? "" : "s");
     print_computing(s, &prospect->with);
     print_flows(s);
     print_micro(s);
