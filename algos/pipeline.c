@@ -11,8 +11,7 @@
 
 #include <math.h>
 
-/* Segments of a lane; those of three roles, which are more to follow, one less. */
-enum { MOST_FOLLOWED = 6 };
+enum { MOST_FOLLOWED = 6 }; /* segments of a lane */
 static const double NEAR_ENOUGH = 1e-9;
 
 /* What a rank of a role has to do for each segment, of all stages, some rounds behind the first: messages in which it
@@ -428,7 +427,7 @@ static void set_out(struct pipe *p, int roles, int lanes)
 
 double tt_pipeline_time(const struct tt_net *net, const struct tt_pipeline *pipe, const struct tt_stages *s)
 {
-    const int most_lag = s->of[s->n - 1].lag, most = tt_larger(MOST_FOLLOWED - (s->roles > 2), most_lag + 2);
+    const int most_lag = s->of[s->n - 1].lag, most = tt_larger(MOST_FOLLOWED, most_lag + 2);
     const int segments = tt_smaller(pipe->segments, most), seats = pipe->lanes * s->roles;
     struct pipe p;
 

@@ -59,8 +59,19 @@ static struct tt_entry *set_of(const struct tt_cache *cache, uint64_t hash)
     return cache->entries + (hash >> 32) % SETS * WAYS;
 }
 
-static void entry_clear(struct tt_entry *e)
+static size_t bytes_of(const struct tt_entry *e)
 {
+    const struct tt_shape *s = &e->key.shape;
+
+    return tt_plan_bytes(e->plan) + (size_t)s->size * (!!s->counts + !!s->sends) * sizeof *e->lengths;
+}
+
+static void entry_clear(struct tt_cache *cache, struct tt_entry *e)
+{
+    if (e->hash) {
+        cache->n--;
+        cache->bytes -= bytes_of(e);
+    }
     free(e->lengths);
     free(e->brief);
     tt_plan_free(e->plan);
@@ -91,6 +102,17 @@ static struct tt_entry *oldest(struct tt_entry *set)
     return old;
 }
 
+/* Of all that are there; NULL: none. */
+static struct tt_entry *oldest_of_all(struct tt_cache *cache)
+{
+    struct tt_entry *old = NULL;
+
+    for (struct tt_entry *e = cache->entries; e < cache->entries + TT_CACHE_SLOTS; e++)
+        if (e->hash && (!old || e->used < old->used))
+            old = e;
+    return old;
+}
+
 /* Moves an array of the caller's, if there is one, to *room, which moves on. */
 static void own_lengths(const int64_t **n, int64_t **room, int size)
 {
@@ -116,18 +138,22 @@ struct tt_entry *tt_cache_put(struct tt_cache *cache, const struct tt_key *key, 
         return NULL;
     }
     e = oldest(set_of(cache, hash_of(key)));
-    entry_clear(e);
+    entry_clear(cache, e);
     *e = (struct tt_entry){
         .hash = hash_of(key), .used = ++cache->clock, .key = *key, .choice = *choice, .plan = plan, .lengths = lengths};
     own_lengths(&e->key.shape.counts, &lengths, key->shape.size);
     own_lengths(&e->key.shape.sends, &lengths, key->shape.size);
+    cache->n++;
+    cache->bytes += bytes_of(e);
+    while (cache->bytes > TT_CACHE_BYTES && cache->n > 1) /* this one was used last, so it stays */
+        entry_clear(cache, oldest_of_all(cache));
     return e;
 }
 
 void tt_cache_free(struct tt_cache *cache)
 {
     for (int i = 0; cache->entries && i < TT_CACHE_SLOTS; i++)
-        entry_clear(&cache->entries[i]);
+        entry_clear(cache, &cache->entries[i]);
     free(cache->entries);
     cache->entries = NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was decided for a shape: which row, why, and the finished plan. One cache per communicator, bounded; the least
- * recently used decision goes first. */
+/* What was decided for a shape: which row, why, and the finished plan. One cache per communicator, bounded in number and
+ * in memory; the least recently used decision goes first. */
 #ifndef TT_CACHE_H
 #define TT_CACHE_H
 
@@ -8,7 +8,8 @@
 #include "coll/plan.h"
 #include "selector/select.h"
 
-enum { TT_CACHE_SLOTS = 64 };
+/* So many decisions at most; and so many bytes of plans, or one plan that is larger. */
+enum { TT_CACHE_SLOTS = 64, TT_CACHE_BYTES = 8 << 20 };
 
 /* All that the decision and the plan depend on. */
 struct tt_key {
@@ -37,6 +38,8 @@ struct tt_entry {
 
 struct tt_cache {
     uint64_t clock;
+    int n;        /* decisions */
+    size_t bytes; /* of their plans and lengths */
     struct tt_entry *entries; /* TT_CACHE_SLOTS, allocated at first use */
 };
 

@@ -18,6 +18,7 @@
 #include "coll/nccl_comm.h"
 #include "coll/node.h"
 #include "coll/report.h"
+#include "coll/sizes.h"
 #include "coll/topology.h"
 #include "coll/watch.h"
 #include "coll/world.h"
@@ -35,8 +36,20 @@ static __thread struct {
 } last;
 static atomic_uint frees;
 
+/* What a communicator's decisions took, as far as they are still there. */
+static void say_what_is_kept(const struct tt_comm *c)
+{
+    char bytes[32];
+
+    tt_size_print(bytes, sizeof bytes, (int64_t)c->cache.bytes);
+    if (c->cache.n > 0)
+        tt_log(TT_DEBUG, "%d decisions kept, their plans take %s (at most %d and %d MiB)", c->cache.n, bytes,
+               TT_CACHE_SLOTS, TT_CACHE_BYTES >> 20);
+}
+
 void tt_comm_forget(struct tt_comm *c)
 {
+    say_what_is_kept(c);
     tt_cache_free(&c->cache);
     tt_cache_free(&c->in_streams);
     free(c->memos);

@@ -587,6 +587,11 @@ struct tt_plan *tt_plan_hold(struct tt_plan *p)
     return p;
 }
 
+size_t tt_plan_bytes(const struct tt_plan *p)
+{
+    return p ? sizeof *p + (size_t)p->nsteps * sizeof *p->steps + (size_t)p->nrest * sizeof *p->rest : 0;
+}
+
 void tt_plan_free(struct tt_plan *p)
 {
     if (!p || atomic_fetch_sub(&p->holders, 1) > 0)

@@ -59,6 +59,7 @@ struct tt_plan {
 struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s, int rank);
 struct tt_plan *tt_plan_hold(struct tt_plan *p); /* returns p, which now takes one more tt_plan_free to go */
 void tt_plan_free(struct tt_plan *p);
+size_t tt_plan_bytes(const struct tt_plan *p); /* of memory that it takes; 0 of NULL */
 
 static inline bool tt_step_receives(const struct tt_step *s)
 {

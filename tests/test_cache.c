@@ -124,6 +124,35 @@ START_TEST(an_entry_owns_its_plan)
 }
 END_TEST
 
+/* Plans of many steps: only so many of them stay as TT_CACHE_BYTES has room for, and what is counted is what is there.
+ */
+START_TEST(plans_have_so_much_room)
+{
+    struct tt_cache cache = {0};
+    const struct tt_alg *ring = tt_alg_find(TT_COLL_allreduce, "ring", 4);
+    size_t one = 0;
+
+    for (int i = 1; i <= 40; i++) {
+        struct tt_key key = key_of(i);
+        struct tt_plan *plan;
+
+        key.shape.size = 2000;
+        key.shape.count = 10000 + i;
+        plan = tt_plan_build(ring, &key.shape, 1);
+        one = tt_plan_bytes(plan);
+        ck_assert_uint_gt(40 * one, TT_CACHE_BYTES);
+        ck_assert_ptr_nonnull(tt_cache_put(&cache, &key, &(struct tt_choice){.alg = ring}, plan));
+        ck_assert_ptr_nonnull(tt_cache_find(&cache, &key));
+        ck_assert_uint_le(cache.bytes, TT_CACHE_BYTES);
+        ck_assert_uint_eq(cache.bytes, (size_t)cache.n * one);
+    }
+    ck_assert_uint_gt(cache.bytes + 2 * one, TT_CACHE_BYTES);
+    tt_cache_free(&cache);
+    ck_assert_uint_eq(cache.bytes, 0);
+    ck_assert_int_eq(cache.n, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("cache");
@@ -136,6 +165,7 @@ int main(void)
     tcase_add_test(all, lengths_are_copied);
     tcase_add_test(all, the_least_recently_used_goes);
     tcase_add_test(all, an_entry_owns_its_plan);
+    tcase_add_test(all, plans_have_so_much_room);
     suite_add_tcase(s, all);
     srunner_run_all(r, CK_NORMAL);
     failed = srunner_ntests_failed(r);
