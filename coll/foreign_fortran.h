@@ -11,6 +11,7 @@
 #include "coll/each.h"
 #include "coll/error.h"
 #include "coll/foreign.h"
+#include "coll/watch.h"
 
 /* ---- the kinds: the parameter, the length behind, the argument, the length as an argument ---- */
 #define TT_KIND_INT(x) MPI_Fint *x, , x,
@@ -49,9 +50,11 @@
 #define TT_MEET_WIN_AT(w) tt_foreign_win(PMPI_Win_f2c(*w))
 #define TT_MEET_FILE(f) tt_foreign_file(PMPI_File_f2c(*f))
 #define TT_MEET_FILE_AT(f) tt_foreign_file(PMPI_File_f2c(*f))
+#define TT_MEET_NOBODY()
 #define TT_THEN_MADE(c) tt_foreign_made(PMPI_Comm_f2c(*c))
 #define TT_THEN_MADE_WITH(c, info) *ierror = made_with(c, info)
 #define TT_THEN_HINTED(c, info) *ierror = tt_hints_set(PMPI_Comm_f2c(*c), PMPI_Info_f2c(*info))
+#define TT_THEN_NAMED(c) tt_watch_named(PMPI_Comm_f2c(*c))
 #define TT_THEN_NO_COMM
 
 static inline int made_with(MPI_Fint *made, const MPI_Fint *info)

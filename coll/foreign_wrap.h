@@ -43,9 +43,11 @@
 #define TT_MEET_WIN_AT(w) tt_foreign_win(*w)
 #define TT_MEET_FILE(f) tt_foreign_file(f)
 #define TT_MEET_FILE_AT(f) tt_foreign_file(*f)
+#define TT_MEET_NOBODY()
 #define TT_THEN_MADE(c) tt_foreign_made(*c)
 #define TT_THEN_MADE_WITH(c, info) error = tt_foreign_made_with(c, info)
 #define TT_THEN_HINTED(c, info) error = tt_hints_set(c, info)
+#define TT_THEN_NAMED(c) tt_watch_named(c)
 #define TT_THEN_NO_COMM
 
 /* Whose ranks it waits for, as far as that is a communicator. */
@@ -57,6 +59,7 @@
 #define TT_WITH_WIN_AT(w) MPI_COMM_NULL
 #define TT_WITH_FILE(f) MPI_COMM_NULL
 #define TT_WITH_FILE_AT(f) MPI_COMM_NULL
+#define TT_WITH_NOBODY() MPI_COMM_NULL
 
 #define TT_WRAP_FOREIGN(Name, C, who, made, ...)                                                                       \
     __attribute__((visibility("default"))) int MPI_##Name##C(TT_EACH(TT_PARAM, TT_COMMA, __VA_ARGS__))                 \

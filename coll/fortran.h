@@ -20,6 +20,17 @@
 #define TT_PERSISTENT(id, Name, ...)
 #endif
 
+/* What came with sessions, where the MPI has them: a .c file ends with these. */
+#if TT_FORTRAN_SESSIONS
+#define TT_SESSIONS                                                                                                    \
+    TT_WRAP(MPI_Session_init, session_init, INFO(info), ERRHANDLER(errhandler), NEW_SESSION(session))                  \
+    TT_WRAP(MPI_Session_finalize, session_finalize, SESSION_LEFT(session))                                             \
+    TT_WRAP(MPI_Comm_idup_with_info, comm_idup_with_info, COMM(comm), INFO(info), NEW_COMM(newcomm),                   \
+            NEW_REQUEST(request))
+#else
+#define TT_SESSIONS
+#endif
+
 /* Every collective has its Fortran form, in the order of collectives.def; and so has every call of p2p.def, in its
  * three flavours. */
 enum tt_fortran_form {

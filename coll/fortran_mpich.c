@@ -26,10 +26,12 @@ static MPI_Status *statuses_of(MPI_Status *statuses)
 /* ---- the kinds: the parameter, what is done before, the argument, what is done after ---- */
 #define TT_KIND_INT(x) const MPI_Fint *x, , *x,
 #define TT_KIND_COMM(x) const MPI_Comm *x, , *x,
+#define TT_KIND_GROUP(x) const MPI_Group *x, , *x,
 #define TT_KIND_INFO(x) const MPI_Info *x, , *x,
 #define TT_KIND_WIN(x) const MPI_Win *x, , *x,
 #define TT_KIND_REQUEST_GIVEN(x) const MPI_Request *x, , *x,
 #define TT_KIND_NEW_MESSAGE(x) MPI_Message *x, , x,
+#define TT_KIND_NEW_COMM(x) MPI_Comm *x, , x,
 #define TT_KIND_NEW_INFO(x) MPI_Info *x, , x,
 #define TT_KIND_COMM_LEFT(x) MPI_Comm *x, , x,
 #define TT_KIND_OP_LEFT(x) MPI_Op *x, , x,
@@ -42,6 +44,9 @@ static MPI_Status *statuses_of(MPI_Status *statuses)
 #define TT_KIND_INT_OUT(x) MPI_Fint *x, *x = 0, x,
 #define TT_KIND_INDEX(x) MPI_Fint *x, *x = MPI_UNDEFINED, x, tt_count_from_one(x, 1)
 #define TT_KIND_INDICES(x) MPI_Fint *x, , x, tt_count_from_one(x, *outcount)
+#define TT_KIND_ERRHANDLER(x) const MPI_Errhandler *x, , *x,
+#define TT_KIND_NEW_SESSION(x) MPI_Session *x, , x,
+#define TT_KIND_SESSION_LEFT(x) MPI_Session *x, , x,
 
 /* ---- the wrappers ---- */
 #define TT_WRAP(call, id, ...)                                                                                         \
@@ -68,3 +73,4 @@ static MPI_Status *statuses_of(MPI_Status *statuses)
 #include "coll/fortran.def"
 TT_WRAP(tt_init, init)
 TT_WRAP(tt_init_thread, init_thread, INT(required), INT_OUT(provided))
+TT_SESSIONS

@@ -242,6 +242,7 @@ static void put_statuses(MPI_Fint *to, const MPI_Status *statuses, int n)
 #define TT_KIND_TYPE(x) const MPI_Fint *x, , PMPI_Type_f2c(*x),
 #define TT_KIND_OP(x) const MPI_Fint *x, , PMPI_Op_f2c(*x),
 #define TT_KIND_COMM(x) const MPI_Fint *x, , PMPI_Comm_f2c(*x),
+#define TT_KIND_GROUP(x) const MPI_Fint *x, , PMPI_Group_f2c(*x),
 #define TT_KIND_INFO(x) const MPI_Fint *x, , PMPI_Info_f2c(*x),
 #define TT_KIND_WIN(x) const MPI_Fint *x, , PMPI_Win_f2c(*x),
 #define TT_KIND_REQUEST_GIVEN(x) const MPI_Fint *x, , PMPI_Request_f2c(*x),
@@ -256,6 +257,8 @@ static void put_statuses(MPI_Fint *to, const MPI_Status *statuses, int n)
     MPI_Fint *x, MPI_##Class c_##x = PMPI_##Class##_f2c(*x), &c_##x, *x = PMPI_##Class##_c2f(c_##x)
 #define TT_KIND_MESSAGE(x) TT_CHANGED(x, Message)
 #define TT_KIND_NEW_MESSAGE(x) TT_CHANGED(x, Message)
+#define TT_KIND_NEW_COMM(x)                                                                                            \
+    MPI_Fint *x, MPI_Comm c_##x = MPI_COMM_NULL, &c_##x, *x = PMPI_Comm_c2f(c_##x)
 #define TT_KIND_NEW_INFO(x)                                                                                            \
     MPI_Fint *x, MPI_Info c_##x = MPI_INFO_NULL, &c_##x, *x = PMPI_Info_c2f(c_##x)
 #define TT_KIND_COMM_LEFT(x) TT_CHANGED(x, Comm)
@@ -276,6 +279,10 @@ static void put_statuses(MPI_Fint *to, const MPI_Status *statuses, int n)
 #define TT_KIND_INT_OUT(x) MPI_Fint *x, *x = 0, x,
 #define TT_KIND_INDEX(x) MPI_Fint *x, *x = MPI_UNDEFINED, x, tt_count_from_one(x, 1)
 #define TT_KIND_INDICES(x) MPI_Fint *x, , x, tt_count_from_one(x, *outcount)
+#define TT_KIND_ERRHANDLER(x) const MPI_Fint *x, , PMPI_Errhandler_f2c(*x),
+#define TT_KIND_NEW_SESSION(x)                                                                                         \
+    MPI_Fint *x, MPI_Session c_##x = MPI_SESSION_NULL, &c_##x, *x = PMPI_Session_c2f(c_##x)
+#define TT_KIND_SESSION_LEFT(x) TT_CHANGED(x, Session)
 
 /* ---- the wrappers ---- */
 #define TT_NAME(name, id) __attribute__((visibility("default"), alias("fortran_" #id))) __typeof__(fortran_##id) name;
@@ -304,3 +311,4 @@ static void put_statuses(MPI_Fint *to, const MPI_Status *statuses, int n)
 #include "coll/fortran.def"
 TT_WRAP(tt_init, init)
 TT_WRAP(tt_init_thread, init_thread, INT(required), INT_OUT(provided))
+TT_SESSIONS

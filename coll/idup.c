@@ -19,7 +19,7 @@ struct copying {
     struct tt_poll poll;
     struct tt_stub stub;
     struct tt_comm *original, *copy; /* held; what will be cached with it */
-    MPI_Comm *made, twin;            /* the user's; of what the original's ranks meet on */
+    MPI_Comm *to, now, twin; /* the user's: where, and what was there when the call was back; of what the ranks meet on */
     MPI_Request requests[2];
     int error;
 };
@@ -49,6 +49,12 @@ static bool poll_copying(struct tt_poll *p)
     return done;
 }
 
+/* All MPIs so far give the handle at once, and Open MPI's Fortran counts on it: where it was put may be gone. */
+static MPI_Comm made_by(const struct copying *w)
+{
+    return w->now != MPI_COMM_NULL ? w->now : *w->to;
+}
+
 static int settle(struct tt_ticket *t, MPI_Status *status, int error)
 {
     struct copying *w = copying_of(t);
@@ -57,7 +63,7 @@ static int settle(struct tt_ticket *t, MPI_Status *status, int error)
     if (error == MPI_SUCCESS)
         error = w->error;
     if (error == MPI_SUCCESS)
-        error = tt_comm_copy_end(w->original, w->copy, *w->made, w->twin);
+        error = tt_comm_copy_end(w->original, w->copy, made_by(w), w->twin);
     if (error == MPI_SUCCESS)
         w->copy = NULL;
     return error;
@@ -119,12 +125,14 @@ int tt_idup(tt_idup_way *way, MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_
     w = copying_new(comm, tt_comm_known(comm));
     if (!w)
         return tt_raise(comm, "out of host memory, or of requests");
-    w->made = made;
+    *made = MPI_COMM_NULL;
+    w->to = made;
     error = way(comm, info, made, &w->requests[0]);
     if (error != MPI_SUCCESS) {
         drop(&w->ticket);
         return error;
     }
+    w->now = *made;
     w->error = PMPI_Comm_idup(tt_checks_party(w->original->checks)->comm, &w->twin, &w->requests[1]);
     *request = w->stub.request;
     tt_ticket_open(&w->ticket, *request, &business, false);

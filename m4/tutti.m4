@@ -14,6 +14,7 @@ AC_DEFINE_UNQUOTED([TT_HAVE_ISENDRECV], [$tt_isendrecv], [the MPI has nonblockin
 AM_CONDITIONAL([ISENDRECV], [test $tt_isendrecv = 1])
 AC_CHECK_FUNC([MPI_Session_init], [tt_sessions=yes], [tt_sessions=no])
 AM_CONDITIONAL([SESSIONS], [test $tt_sessions = yes])
+AC_DEFINE_UNQUOTED([TT_FORTRAN_SESSIONS], [`test $tt_sessions = no; echo $?`], [the MPI has sessions, for Tutti's Fortran])
 # Open MPI 4.1 has them under a name of its own
 AC_CHECK_FUNC([MPI_Allreduce_init], [tt_persistent=yes],
     [AC_CHECK_FUNC([MPIX_Allreduce_init], [tt_persistent=extension], [tt_persistent=no])])

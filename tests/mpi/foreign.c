@@ -124,6 +124,11 @@ static int try_comm_set_info(void)
     return error;
 }
 
+static int try_comm_set_name(void)
+{
+    return MPI_Comm_set_name(comm, "named");
+}
+
 static int try_cart_create(void)
 {
     const int periodic = 1;
@@ -369,6 +374,7 @@ static const struct foreign {
 #define MAKES_MADE(c) true
 #define MAKES_MADE_WITH(c, info) true
 #define MAKES_HINTED(c, info) false
+#define MAKES_NAMED(c) false
 #define MAKES_NO_COMM false
 #define TT_FOREIGN(id, Name, who, made, ...) {"MPI_" #Name, try_##id, MAKES_##made},
 #include "coll/foreign.def"
