@@ -29,7 +29,8 @@ const struct tt_entry *tt_begin_again(const struct tt_call *c, struct tt_comm *c
  * or the class of error that they deserve, MPI_ERR_NO_MEM if this rank could not find out. */
 int tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job *job);
 
-/* Is a call in a stream to be NCCL's? By what all ranks share, all buffers counting as being on GPUs. Under NCCL's lock. */
+/* Is a call in a stream to be NCCL's? By what all ranks share, all buffers counting as being on GPUs. Under NCCL's
+ * lock. */
 bool tt_streams_by_nccl(struct tt_job *job);
 
 /* Tells the user of a refusal, through the communicator's error handler. Returns the error code. */

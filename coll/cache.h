@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was decided for a shape: which row, why, and the finished plan. One cache per communicator, bounded in number and
- * in memory; the least recently used decision goes first. */
+/* What was decided for a shape: which row, why, and the finished plan. One cache per communicator, bounded in number
+ * and in memory; the least recently used decision goes first. */
 #ifndef TT_CACHE_H
 #define TT_CACHE_H
 
@@ -38,8 +38,8 @@ struct tt_entry {
 
 struct tt_cache {
     uint64_t clock;
-    int n;        /* decisions */
-    size_t bytes; /* of their plans and lengths */
+    int n;                    /* decisions */
+    size_t bytes;             /* of their plans and lengths */
     struct tt_entry *entries; /* TT_CACHE_SLOTS, allocated at first use */
 };
 

@@ -57,7 +57,7 @@ struct line {
 struct tt_checks {
     struct tt_party party; /* of nobody: not begun */
     bool owns_comm;
-    int tags; /* the first of its tags */
+    int tags;                              /* the first of its tags */
     struct line lines[1 + TT_CHECK_LINES]; /* of calls that all ranks make in the same order; of starts */
     struct tt_comparison *spare;           /* for a call that finds no memory; NULL: in use */
     bool dead; /* a call was given up: ranks are not where the others think they are */
@@ -530,8 +530,10 @@ static void answer(struct tt_check *check)
 
     m->answer.sum = tt_pairs_sum(&check->job, &check->all->party, p);
     if (is_one(p)) {
-        tt_pair_print(m->answer.sends, sizeof m->answer.sends, &check->job, &check->all->party, p->from[0], p->to[0], true);
-        tt_pair_print(m->answer.expects, sizeof m->answer.expects, &check->job, &check->all->party, p->from[0], p->to[0], false);
+        tt_pair_print(m->answer.sends, sizeof m->answer.sends, &check->job, &check->all->party, p->from[0], p->to[0],
+                      true);
+        tt_pair_print(m->answer.expects, sizeof m->answer.expects, &check->job, &check->all->party, p->from[0],
+                      p->to[0], false);
     }
     say(check, &m->answer, sizeof m->answer);
 }

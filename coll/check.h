@@ -14,7 +14,7 @@ struct tt_check {
     unsigned line;         /* of these: persistent calls have some of their own, as they may be started in any order */
     struct tt_job job; /* what it means; stays until the end, as do the call and what it points to */
     enum tt_call_form form;
-    uint64_t number;   /* of those in its line: they are over in this order, on all ranks */
+    uint64_t number; /* of those in its line: they are over in this order, on all ranks */
     int state;
     int64_t since;  /* nanoseconds: waiting, since it has heard of rank 0; */
     bool impatient; /* rank 0 has been told so; */
@@ -36,8 +36,9 @@ void tt_checks_free(struct tt_checks *all);
 /* Is this communicator's ranks' agreement checked? A branch. */
 bool tt_checks(const struct tt_comm *comm);
 
-/* Begins: notes what this rank calls, or why that makes no sense, or fault, why it cannot do it. Checks must be opened in the order in which the calls
- * are made. Blocking, nonblocking and persistent calls are all checked by this, and differ only in who polls. */
+/* Begins: notes what this rank calls, or why that makes no sense, or fault, why it cannot do it. Checks must be opened
+ * in the order in which the calls are made. Blocking, nonblocking and persistent calls are all checked by this, and
+ * differ only in who polls. */
 void tt_check_open(struct tt_check *check, const struct tt_call *c, struct tt_comm *comm, enum tt_call_form form,
                    const char *fault);
 

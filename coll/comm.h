@@ -56,7 +56,7 @@ struct tt_comm {
     uint64_t copies;    /* that MPI_Comm_idup has made of it, so that they have ids of their own */
     uint64_t calls;     /* collectives that were watched (watch.h) */
     uint32_t ordinal;   /* of this process's, among those that it recorded (record.c); 0: none yet */
-    unsigned sequence;     /* slot of the next call carried out by a plan, but for persistent ones; */
+    unsigned sequence;  /* slot of the next call carried out by a plan, but for persistent ones; */
     unsigned persistent;   /* which are counted as they are made, */
     unsigned slots;        /* how many calls the tags tell apart: */
     unsigned in_order;     /* so many the former, the others the latter */
@@ -85,9 +85,9 @@ int tt_comm_of(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state);
  * of two that are made the one would be freed under whoever uses it. */
 struct tt_comm *tt_comm_known(MPI_Comm comm);
 
-/* State for a copy of comm that MPI_Comm_idup is about to make, original being comm's; NULL: there is no memory. Once the
- * copy is there, and a twin of what the original's ranks meet on, both are given to it, and it becomes the copy's. Returns
- * an MPI error code. */
+/* State for a copy of comm that MPI_Comm_idup is about to make, original being comm's; NULL: there is no memory. Once
+ * the copy is there, and a twin of what the original's ranks meet on, both are given to it, and it becomes the copy's.
+ * Returns an MPI error code. */
 struct tt_comm *tt_comm_copy_new(MPI_Comm comm, struct tt_comm *original);
 int tt_comm_copy_end(const struct tt_comm *original, struct tt_comm *copy, MPI_Comm made, MPI_Comm twin);
 

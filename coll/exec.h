@@ -91,6 +91,11 @@ unsigned tt_slots_below(int tag);
 /* The first tag that no plan uses with so many slots; and so many more, at least, are free for others. */
 int tt_tag_beyond(unsigned slots);
 enum { TT_CHECK_LINES = 256, TT_CHECK_TAGS = 5 };
-enum { TT_TAG_NOTICE, TT_TAG_CLOCK, TT_TAG_CHECKS, TT_TAGS_BEYOND = TT_TAG_CHECKS + (1 + TT_CHECK_LINES) * TT_CHECK_TAGS };
+enum {
+    TT_TAG_NOTICE,
+    TT_TAG_CLOCK,
+    TT_TAG_CHECKS,
+    TT_TAGS_BEYOND = TT_TAG_CHECKS + (1 + TT_CHECK_LINES) * TT_CHECK_TAGS
+};
 
 #endif

@@ -257,8 +257,7 @@ static void put_statuses(MPI_Fint *to, const MPI_Status *statuses, int n)
     MPI_Fint *x, MPI_##Class c_##x = PMPI_##Class##_f2c(*x), &c_##x, *x = PMPI_##Class##_c2f(c_##x)
 #define TT_KIND_MESSAGE(x) TT_CHANGED(x, Message)
 #define TT_KIND_NEW_MESSAGE(x) TT_CHANGED(x, Message)
-#define TT_KIND_NEW_COMM(x)                                                                                            \
-    MPI_Fint *x, MPI_Comm c_##x = MPI_COMM_NULL, &c_##x, *x = PMPI_Comm_c2f(c_##x)
+#define TT_KIND_NEW_COMM(x) MPI_Fint *x, MPI_Comm c_##x = MPI_COMM_NULL, &c_##x, *x = PMPI_Comm_c2f(c_##x)
 #define TT_KIND_NEW_INFO(x)                                                                                            \
     MPI_Fint *x, MPI_Info c_##x = MPI_INFO_NULL, &c_##x, *x = PMPI_Info_c2f(c_##x)
 #define TT_KIND_COMM_LEFT(x) TT_CHANGED(x, Comm)
@@ -280,8 +279,7 @@ static void put_statuses(MPI_Fint *to, const MPI_Status *statuses, int n)
 #define TT_KIND_INDEX(x) MPI_Fint *x, *x = MPI_UNDEFINED, x, tt_count_from_one(x, 1)
 #define TT_KIND_INDICES(x) MPI_Fint *x, , x, tt_count_from_one(x, *outcount)
 #define TT_KIND_ERRHANDLER(x) const MPI_Fint *x, , PMPI_Errhandler_f2c(*x),
-#define TT_KIND_NEW_SESSION(x)                                                                                         \
-    MPI_Fint *x, MPI_Session c_##x = MPI_SESSION_NULL, &c_##x, *x = PMPI_Session_c2f(c_##x)
+#define TT_KIND_NEW_SESSION(x) MPI_Fint *x, MPI_Session c_##x = MPI_SESSION_NULL, &c_##x, *x = PMPI_Session_c2f(c_##x)
 #define TT_KIND_SESSION_LEFT(x) TT_CHANGED(x, Session)
 
 /* ---- the wrappers ---- */

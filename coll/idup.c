@@ -19,7 +19,8 @@ struct copying {
     struct tt_poll poll;
     struct tt_stub stub;
     struct tt_comm *original, *copy; /* held; what will be cached with it */
-    MPI_Comm *to, now, twin; /* the user's: where, and what was there when the call was back; of what the ranks meet on */
+    MPI_Comm *to, now; /* the user's: where it is put, and what was there when the call was back */
+    MPI_Comm twin;     /* of what the original's ranks meet on */
     MPI_Request requests[2];
     int error;
 };

@@ -9,7 +9,8 @@
  * bindings do). */
 bool tt_is_on(void);
 
-/* The last session is about to be finalised, and with it, where MPI_Init was not called or MPI_Finalize has been, MPI. */
+/* The last session is about to be finalised, and with it, where MPI_Init was not called or MPI_Finalize has been, MPI.
+ */
 void tt_last_session_ends(void);
 
 #endif

@@ -146,8 +146,8 @@ static inline bool tt_job_touches_device(const struct tt_job *job)
 /* Which buffers a plan for home would find on the device: bits 1 << enum tt_buf. */
 unsigned tt_job_on_device(const struct tt_job *job, const struct tt_place *home);
 
-/* Can a plan work on what the user gave, as it stands, if all of it is the host's? Then *first: where the data of SEND and
- * RECV begin in their buffers. */
+/* Can a plan work on what the user gave, as it stands, if all of it is the host's? Then *first: where the data of SEND
+ * and RECV begin in their buffers. */
 bool tt_bind_as_is(const struct tt_job *job, MPI_Aint first[2]);
 
 /* Provides all that the plan names; comm, wire and home are set. 0, or -1 with why filled; tt_bound_end is due in both

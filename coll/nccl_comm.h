@@ -19,8 +19,8 @@ enum {
     TT_NCCL_HAVE = 1 << 1 /* the NCCL communicator is alive here */
 };
 
-/* Any thread. *generation, if that is not NULL, tells apart the communicators that there have been: of all ranks the same where
- * they have the same one. No driver call where there is one. */
+/* Any thread. *generation, if that is not NULL, tells apart the communicators that there have been: of all ranks the
+ * same where they have the same one. No driver call where there is one. */
 unsigned tt_nccl_standing(struct tt_comm *c, uint32_t *generation);
 
 /* What this rank lacks to use any, in words; or NULL: nothing. */

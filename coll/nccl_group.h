@@ -75,7 +75,8 @@ void tt_nccl_groups_poll(void);
 void tt_nccl_groups_close(void);
 
 /* Where MPI may be called by several threads, those that enqueue and the thread of progress use what is here: each has
- * this lock meanwhile, but for waits; several times over, if need be. It keeps the order in which NCCL is given calls. */
+ * this lock meanwhile, but for waits; several times over, if need be. It keeps the order in which NCCL is given calls.
+ */
 void tt_nccl_lock(void);
 bool tt_nccl_trylock(void);
 void tt_nccl_unlock(void);

@@ -160,12 +160,11 @@ static void comm_add(struct tt_comm *c, MPI_Comm comm)
     pthread_mutex_lock(&making);
     if (!c->ordinal) {
         entry = comm_at(++ncomms);
-        *entry = (struct tt_record_comm){
-            .id = c->mark ? c->mark : c->id,
-            .rank = c->rank + (c->second ? c->peers : 0),
-            .size = c->size + (c->inter ? c->peers : 0),
-            .inter = c->inter,
-            .others = c->inter && !c->second ? c->size : 0};
+        *entry = (struct tt_record_comm){.id = c->mark ? c->mark : c->id,
+                                         .rank = c->rank + (c->second ? c->peers : 0),
+                                         .size = c->size + (c->inter ? c->peers : 0),
+                                         .inter = c->inter,
+                                         .others = c->inter && !c->second ? c->size : 0};
         comm_name(comm, entry->name, sizeof entry->name);
         entry->ordinal = ncomms;
         c->ordinal = ncomms;

@@ -42,11 +42,12 @@ const char *tutti_choice(MPI_Comm comm, const char *collective);
  * no such threads, or there is no thread to be had. */
 int tutti_progress(int thread);
 
-/* Does now what the first calls on comm would do: finds out where its ranks are, and makes its NCCL communicator, if all
- * ranks can; then NCCL is no longer left out because ranks had no GPU when they were first located. Collective over comm,
- * and can take seconds; best called once the GPUs are chosen (cudaSetDevice). Where MPI was initialised with
- * MPI_THREAD_MULTIPLE that communicator is for calls in streams (below), and none else makes one. Returns MPI_SUCCESS also
- * where there is no NCCL to be had; else an error, through comm's error handler, if not all ranks are heard of within TUTTI_NCCL_TIMEOUT. */
+/* Does now what the first calls on comm would do: finds out where its ranks are, and makes its NCCL communicator, if
+ * all ranks can; then NCCL is no longer left out because ranks had no GPU when they were first located. Collective over
+ * comm, and can take seconds; best called once the GPUs are chosen (cudaSetDevice). Where MPI was initialised with
+ * MPI_THREAD_MULTIPLE that communicator is for calls in streams (below), and none else makes one. Returns MPI_SUCCESS
+ * also where there is no NCCL to be had; else an error, through comm's error handler, if not all ranks are heard of
+ * within TUTTI_NCCL_TIMEOUT. */
 int tutti_comm_prepare(MPI_Comm comm);
 
 /* ---- gradients, in buckets ----
@@ -120,24 +121,24 @@ int tutti_buckets_free(struct tutti_buckets **buckets);
 
 /* ---- collectives in the order of a CUDA stream ----
  * As the MPI_ functions of these names, and they return at once; stream is a cudaStream_t or CUstream of the current
- * context. The collective begins when the stream has come to it, and the stream goes on when it is over on this rank: kernels
- * before it may write its send buffer, kernels behind it may read its results. Buffers, datatypes, ops and communicator must
- * stay until then; arrays of counts, displacements and types are copied. Each rank enqueues the calls on a communicator in the
- * same order. They need TUTTI_PROGRESS=thread at MPI_Init, which moves them on. The program may not make the stream wait, by a
- * host function of its own (cudaLaunchHostFunc) in another stream, for what comes behind a collective: CUDA runs one host
- * function after the other.
+ * context. The collective begins when the stream has come to it, and the stream goes on when it is over on this rank:
+ * kernels before it may write its send buffer, kernels behind it may read its results. Buffers, datatypes, ops and
+ * communicator must stay until then; arrays of counts, displacements and types are copied. Each rank enqueues the calls
+ * on a communicator in the same order. They need TUTTI_PROGRESS=thread at MPI_Init, which moves them on. The program
+ * may not make the stream wait, by a host function of its own (cudaLaunchHostFunc) in another stream, for what comes
+ * behind a collective: CUDA runs one host function after the other.
  *
- * By NCCL: where tutti_comm_prepare has made an NCCL communicator, calls that the selector gives to NCCL are launched in
- * the stream by the calling thread, behind what is in the stream and behind all that was enqueued before on this MPI
+ * By NCCL: where tutti_comm_prepare has made an NCCL communicator, calls that the selector gives to NCCL are launched
+ * in the stream by the calling thread, behind what is in the stream and behind all that was enqueued before on this MPI
  * communicator. Then each rank's buffers must be memory that its GPU reaches (device, managed or pinned), the data of a
- * buffer in one piece, and calls on several prepared communicators that share ranks are enqueued in the same order on all
- * ranks: NCCL would wait for ever. The first call waits for the others to make theirs.
+ * buffer in one piece, and calls on several prepared communicators that share ranks are enqueued in the same order on
+ * all ranks: NCCL would wait for ever. The first call waits for the others to make theirs.
  *
  * MPI_SUCCESS; or an error, through the communicator's error handler, and nothing is enqueued: no progress thread, no
- * CUDA in this process, or a stream that is being captured into a graph. What goes wrong later is told to the error handler, by the
- * progress thread, and is what the next of these calls returns. When NCCL has failed on a rank, or a rank could not give
- * it a call, all calls in streams that are NCCL's fail on that communicator, on all ranks, until all of them call
- * tutti_comm_prepare again; then the host drives them. */
+ * CUDA in this process, or a stream that is being captured into a graph. What goes wrong later is told to the error
+ * handler, by the progress thread, and is what the next of these calls returns. When NCCL has failed on a rank, or a
+ * rank could not give it a call, all calls in streams that are NCCL's fail on that communicator, on all ranks, until
+ * all of them call tutti_comm_prepare again; then the host drives them. */
 int tutti_allreduce_enqueue(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, void *stream);
 int tutti_reduce_enqueue(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, void *stream);
 int tutti_bcast_enqueue(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, void *stream);

@@ -84,7 +84,8 @@ static void say_lacking(const struct tt_job *job)
     if (!lacking)
         return;
     said = true;
-    tt_log(TT_WARN, "%s: NCCL was named, and rank %d has none: %s. Said once.", job->row->name, job->comm->rank, lacking);
+    tt_log(TT_WARN, "%s: NCCL was named, and rank %d has none: %s. Said once.", job->row->name, job->comm->rank,
+           lacking);
 }
 
 int tt_vote(const struct tt_job *job, bool able, const struct tt_wanted *wanted, struct tt_verdict *verdict)

@@ -279,24 +279,27 @@ TT_PUBLIC int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[])
 {
     struct wait w = {0};
 
-    WATCHED("Waitall", n, requests, true, !polls(&w, n, spot) ? PMPI_Waitall(n, requests, statuses)
-                                                     : many_ask(&w, n, requests, statuses, all_done, true));
+    WATCHED("Waitall", n, requests, true,
+            !polls(&w, n, spot) ? PMPI_Waitall(n, requests, statuses)
+                                : many_ask(&w, n, requests, statuses, all_done, true));
 }
 
 TT_PUBLIC int MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status *status)
 {
     struct wait w = {.index = index, .status = status};
 
-    WATCHED("Waitany", n, requests, false, !polls(&w, n, spot) ? PMPI_Waitany(n, requests, index, status)
-                                                     : many_ask(&w, n, requests, MPI_STATUSES_IGNORE, any_done, true));
+    WATCHED("Waitany", n, requests, false,
+            !polls(&w, n, spot) ? PMPI_Waitany(n, requests, index, status)
+                                : many_ask(&w, n, requests, MPI_STATUSES_IGNORE, any_done, true));
 }
 
 TT_PUBLIC int MPI_Waitsome(int n, MPI_Request requests[], int *k, int which[], MPI_Status statuses[])
 {
     struct wait w = {.index = k, .which = which};
 
-    WATCHED("Waitsome", n, requests, false, !polls(&w, n, spot) ? PMPI_Waitsome(n, requests, k, which, statuses)
-                                                      : many_ask(&w, n, requests, statuses, some_done, true));
+    WATCHED("Waitsome", n, requests, false,
+            !polls(&w, n, spot) ? PMPI_Waitsome(n, requests, k, which, statuses)
+                                : many_ask(&w, n, requests, statuses, some_done, true));
 }
 
 TT_PUBLIC int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[])

@@ -117,7 +117,9 @@ static uint64_t hash_comm(struct tt_comm *c, MPI_Comm comm)
     PMPI_Comm_remote_group(comm, &group);
     theirs = hash_group(group);
     c->second = ours > theirs;
-    return !ours || !theirs ? 0 : c->second ? tt_hash(theirs, &ours, sizeof ours) : tt_hash(ours, &theirs, sizeof theirs);
+    return !ours || !theirs ? 0
+           : c->second      ? tt_hash(theirs, &ours, sizeof ours)
+                            : tt_hash(ours, &theirs, sizeof theirs);
 }
 
 /* All ranks of a group make its communicators in the same order: so they know which one it is without having agreed on

@@ -61,7 +61,7 @@ struct tt_spot {
     unsigned beat;             /* when that was looked at */
 };
 enum { TT_NOBODY = -32000, TT_SOMEBODY = -32001 }; /* nobody in particular; somebody, but MPI does not say whom */
-#define TT_PROBE "probe" /* awaited.kind: a message that is looked for, again and again */
+#define TT_PROBE "probe"                           /* awaited.kind: a message that is looked for, again and again */
 
 /* NULL for what is of no interest. */
 struct tt_listener {

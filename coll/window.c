@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Win_wait, by polling while anything is under way; and its test, a place where a program looks again and again. The
- * other calls in which a rank may wait for single ranks, which know nothing of it, are the MPI's own: but who listens is
- * told. */
+/* MPI_Win_wait, by polling while anything is under way; and its test, a place where a program looks again and again.
+ * The other calls in which a rank may wait for single ranks, which know nothing of it, are the MPI's own: but who
+ * listens is told. */
 #include "coll/error.h"
 #include "coll/pause.h"
 #include "coll/request.h"

@@ -821,15 +821,21 @@ static const struct {
     {"@ plan gpt3-175b llama2-7b --topo h100x8", 2, {"\"llama2-7b\" is one too many"}},
     {"@ plan gpt5 --topo h100x8", 1, {"gpt5: No such file", "models known by name: gpt3-175b, llama2-70b"}},
     {"@ plan gpt3 --topo h100x8", 1, {"did you mean \"gpt3-175b\"?"}},
-    {"@ plan gpt3-175b --topo h100x9", 1, {"h100x9: No such file", "topologies known by name: a100x4", "did you mean \"h100x8\"?"}},
+    {"@ plan gpt3-175b --topo h100x9",
+     1,
+     {"h100x9: No such file", "topologies known by name: a100x4", "did you mean \"h100x8\"?"}},
     {"@ plan gpt3-175b --topo cpu2x32", 2, {"cpu2x32 does not say what its GPUs are: --gpu KIND"}},
     {"@ plan gpt3-175b --topo h100x8 --gpu h10", 2, {"h10 is not a GPU that is known (did you mean h100?)"}},
     {"@ plan gpt3-175b --topo h100x8 --efficiency 1.5", 2, {"a GPU does not reach more than its peak"}},
-    {"@ plan gpt3-175b --topo h100x8 --efficiency high", 2, {"--efficiency wants a number above 0, such as 0.58 or 58%"}},
+    {"@ plan gpt3-175b --topo h100x8 --efficiency high",
+     2,
+     {"--efficiency wants a number above 0, such as 0.58 or 58%"}},
     {"@ plan gpt3-175b --topo h100x8 --skew 0.5", 2, {"the busiest expert gets no less than the average one"}},
     {"@ plan gpt3-175b --topo h100x8 --recompute some", 2, {"some is not a way to recompute", "none, selective, full"}},
     {"@ plan gpt3-175b --topo h100x8 --only tq8", 2, {"tq8 is not a part of a layout", "tp8,pp4,dp2,zero1"}},
-    {"@ plan gpt3-175b --topo h100x8 --explain tp8,pp7", 1, {"there is no layout with tp8,pp7 on 64 GPUs", "tp x cp x pp x dp = 64"}},
+    {"@ plan gpt3-175b --topo h100x8 --explain tp8,pp7",
+     1,
+     {"there is no layout with tp8,pp7 on 64 GPUs", "tp x cp x pp x dp = 64"}},
     {"@ plan gpt3-175b --topo h100x8 --explain tp64", 1, {"96 heads are not divisible by tensor parallel 64"}},
     {"@ plan gpt3-175b --topo h100x8 --sweep cpus=1..8", 2, {"--sweep wants WHAT=A..B", "gpus batch nic memory"}},
     {"@ plan gpt3-175b --topo h100x8 --sweep gpus=64..8", 2, {"--sweep gpus wants two values, the smaller first"}},
@@ -1041,10 +1047,11 @@ END_TEST
 /* What tune writes says of each rank where it sits: then there are no more GPUs to look at, which is no error. */
 START_TEST(plan_takes_listed_places)
 {
-    expect_status(0,
-                  "sed 's/\"place\": *[^,]*,/\"place\": [0, 0, 0, 0],/; s/\"count\": *[0-9]*/\"count\": 1/' "
-                  "${srcdir:-..}/selector/topologies/h100x8.json >%s/listed.json && @ plan llama2-7b --topo %s/listed.json",
-                  scratch, scratch);
+    expect_status(
+        0,
+        "sed 's/\"place\": *[^,]*,/\"place\": [0, 0, 0, 0],/; s/\"count\": *[0-9]*/\"count\": 1/' "
+        "${srcdir:-..}/selector/topologies/h100x8.json >%s/listed.json && @ plan llama2-7b --topo %s/listed.json",
+        scratch, scratch);
     expect_said("on 4 GPUs (h100) of 1 node");
     expect_said("Times are the cost model's");
     expect_status(1, "@ plan llama2-7b --topo %s/listed.json -n 9", scratch);

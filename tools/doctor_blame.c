@@ -389,9 +389,10 @@ static void tell_way_to(struct doctor_job *job, const struct waits *w, int i, in
     if (!f)
         return;
     f->blame.has[last] = 1;
-    snprintf(f->text, sizeof f->text, "%s keeps rank %d waiting %s, and so %s in %s%s%s: %s%s", doctor_ranks(&f->blame), i,
-             doctor_where(job, &job->ranks[i], false), doctor_ranks(&w->waiting), doctor_call_on(job, oldest, w->line),
-             job->lives ? ", for " : "", job->lives ? doctor_time((double)w->longest) : "",
+    snprintf(f->text, sizeof f->text, "%s keeps rank %d waiting %s, and so %s in %s%s%s: %s%s", doctor_ranks(&f->blame),
+             i, doctor_where(job, &job->ranks[i], false), doctor_ranks(&w->waiting),
+             doctor_call_on(job, oldest, w->line), job->lives ? ", for " : "",
+             job->lives ? doctor_time((double)w->longest) : "",
              say_fate(fate_of(job, &job->ranks[last]), &job->ranks[last], 1),
              doctor_where(job, &job->ranks[last], job->lives));
 }
@@ -402,15 +403,16 @@ static void tell_apart(struct doctor_job *job, const struct waits *w, const stru
 {
     const bool fewer = doctor_set_count(same) < doctor_set_count(&w->waiting);
     const struct doctor_set *odd = fewer ? same : &w->waiting, *most = fewer ? &w->waiting : same;
-    const struct doctor_rank *in_odd = &job->ranks[fewer ? i : w->oldest], *in_most = &job->ranks[fewer ? w->oldest : i];
+    const struct doctor_rank *in_odd = &job->ranks[fewer ? i : w->oldest],
+                             *in_most = &job->ranks[fewer ? w->oldest : i];
     struct doctor_finding *f = doctor_find(job, DOCTOR_FAULT, "apart", odd, call_name(in_odd, in_odd->inside));
 
     if (f)
         snprintf(f->text, sizeof f->text, "%s %s not match: %s %s, where %s %s %s, and they wait for one another%s%s",
                  doctor_ranks(odd), doctor_set_count(odd) == 1 ? "does" : "do",
-                 doctor_set_count(odd) == 1 ? "it is" : "they are", doctor_where(job, in_odd, false), doctor_ranks(most),
-                 doctor_set_count(most) == 1 ? "is" : "are", doctor_where(job, in_most, false), job->lives ? ", for " : "",
-                 job->lives ? doctor_time((double)w->longest) : "");
+                 doctor_set_count(odd) == 1 ? "it is" : "they are", doctor_where(job, in_odd, false),
+                 doctor_ranks(most), doctor_set_count(most) == 1 ? "is" : "are", doctor_where(job, in_most, false),
+                 job->lives ? ", for " : "", job->lives ? doctor_time((double)w->longest) : "");
 }
 
 /* Of the culprits that are at one place, i being the first. */

@@ -61,7 +61,8 @@ static const char *differ(const struct doctor_member *m, const struct tt_record_
                           const struct tt_record_line *b)
 {
     if (m->entry->inter) /* lengths and roots mean other things to either group */
-        return strcmp(record_name(m->rank->r, a->collective), record_name(k->rank->r, b->collective)) ? "collective" : NULL;
+        return strcmp(record_name(m->rank->r, a->collective), record_name(k->rank->r, b->collective)) ? "collective"
+                                                                                                      : NULL;
     return doctor_differ(m->rank->r, a, k->rank->r, b);
 }
 

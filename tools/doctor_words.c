@@ -223,8 +223,8 @@ static const char *peer_words(struct doctor_job *job, const struct doctor_rank *
         return say(" %s any rank%s%s", way, tag, on);
     if (world < 0)
         return say(" %s rank %d of its communicator%s", way, s->peer, tag);
-    return say(" %s rank %d%s%s%s", way, world, doctor_has_finished(&job->ranks[world]) ? " (which is in MPI_Finalize)" : "",
-               tag, on);
+    return say(" %s rank %d%s%s%s", way, world,
+               doctor_has_finished(&job->ranks[world]) ? " (which is in MPI_Finalize)" : "", tag, on);
 }
 
 static const struct tt_record_line *last_line(const struct record *r)

@@ -215,8 +215,8 @@ static void keep_lines(struct record *r, uint32_t ring, uint32_t most)
     }
 }
 
-/* Room of those that are not kept: of thousands of ranks it would be gigabytes. A copy, so that the next file's find the
- * room where it is. */
+/* Room of those that are not kept: of thousands of ranks it would be gigabytes. A copy, so that the next file's find
+ * the room where it is. */
 static void give_back_lines(struct record *r)
 {
     const size_t bytes = r->nlines * sizeof *r->lines;

@@ -244,8 +244,8 @@ static void starts_have_no_order(void)
 
     test_now("persistent calls, started in another order on each rank");
     for (int i = 0; i < MANY; i++)
-        test_success(TT_INIT_NAME(, Allreduce, )(&mine[i], &sums[i], 1, MPI_INT, i % 2 ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD,
-                                                 MPI_INFO_NULL, &requests[i]));
+        test_success(TT_INIT_NAME(, Allreduce, )(&mine[i], &sums[i], 1, MPI_INT, i % 2 ? MPI_MAX : MPI_SUM,
+                                                 MPI_COMM_WORLD, MPI_INFO_NULL, &requests[i]));
     for (int turn = 0; turn < 3; turn++) {
         for (int i = 0; i < MANY; i++)
             mine[i] = 10 * i + turn + test_rank;
@@ -305,8 +305,9 @@ static void copies_are_checked(void)
     MPI_Comm_set_name(one, "copy");
     MPI_Comm_set_errhandler(one, MPI_ERRORS_RETURN);
     test_success(MPI_Ibcast(&mine, test_rank == 2 ? 2 : 1, MPI_INT, 0, one, &requests[0]));
-    expect(MPI_Wait(&requests[0], MPI_STATUS_IGNORE), "calls of MPI_Ibcast on copy do not match: the count differs: 1 x "
-                                                      "MPI_INT on ranks 0-1,3; 2 x MPI_INT on rank 2");
+    expect(MPI_Wait(&requests[0], MPI_STATUS_IGNORE),
+           "calls of MPI_Ibcast on copy do not match: the count differs: 1 x "
+           "MPI_INT on ranks 0-1,3; 2 x MPI_INT on rank 2");
     for (int i = 0; i < 2; i++) {
         mine = test_rank;
         test_now("calls on a copy");
@@ -377,7 +378,11 @@ static void sides_do_not_match(MPI_Comm between)
            "the count differs: 2 x MPI_INT on ranks 0-2; 3 x MPI_INT on rank 3");
     expect(MPI_Reduce(out, in, 1, MPI_INT, last ? MPI_MAX : MPI_SUM, root_on(false), between),
            "the op differs: MPI_SUM on ranks 0-2; MPI_MAX on rank 3");
-    expect(MPI_Allgather(out, here ? 2 : last ? 4 : 5, MPI_INT, in, here ? 5 : 2, MPI_INT, between),
+    expect(MPI_Allgather(out,
+                         here   ? 2
+                         : last ? 4
+                                : 5,
+                         MPI_INT, in, here ? 5 : 2, MPI_INT, between),
            "the count or datatype differs: rank 3 sends 4 x MPI_INT to rank 0, which expects 5 x MPI_INT");
     expect(MPI_Gather(out, last ? 5 : 4, MPI_INT, in, 4, MPI_INT, root_on(false), between),
            "the count or datatype differs: rank 3 sends 5 x MPI_INT to rank 0, which expects 4 x MPI_INT");
