@@ -55,7 +55,7 @@ hangs()
     kill $job 2>/dev/null
     wait $job
     # a launcher ends one rank after another, and who is left may notice before its turn comes
-    becomes "${4:-$3}\|rank 1 has made ranks\{0,1\} [0-9,-]* fail in .*" ||
+    becomes "${4:-$3}\|rank 1 has made ranks\{0,1\} [0-9,-]* fail in .*: its process, [0-9]* on [^ ]*, was killed or crashed, when it was .*" ||
         misses "$2, when it is over" "${4:-$3}"
     rm -rf "$records"
     echo "doctor: $2 on $1 ranks"
