@@ -9,6 +9,9 @@
 /* Is there such a place? The same for all ranks, who share the MPI. */
 extern const bool tt_hook_exists;
 
+/* Not 0: this thread is not to be called from there, since it holds what those who are called may want. */
+extern __thread int tt_hook_held;
+
 /* Takes it, after MPI_Init. */
 void tt_hook_install(void);
 

@@ -3,6 +3,7 @@
 #include "coll/hook.h"
 
 const bool tt_hook_exists = false;
+__thread int tt_hook_held;
 
 void tt_hook_install(void)
 {

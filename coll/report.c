@@ -17,6 +17,7 @@
 #include "coll/agree.h"
 #include "coll/clock.h"
 #include "coll/config.h"
+#include "coll/hook.h"
 #include "coll/pause.h"
 #include "coll/report_sums.h"
 #include "coll/request.h"
@@ -60,6 +61,19 @@ static struct tt_sums sums[TT_NCOLLS][TT_NSIZES];
 static struct tt_moment begun;                           /* of the job */
 static struct tt_clock_offset offset;                    /* to rank 0's clock, at the beginning */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all of these */
+
+/* Under the lock the MPI is called, and must not from its own progress call those who would end calls here. */
+static void lock_all(void)
+{
+    tt_hook_held++;
+    pthread_mutex_lock(&lock);
+}
+
+static void unlock_all(void)
+{
+    pthread_mutex_unlock(&lock);
+    tt_hook_held--;
+}
 
 /* In which wait this thread is: since when, or since the last collective that ended in it. */
 static __thread struct {
@@ -214,14 +228,14 @@ static void enter(struct tt_event *e)
 
     if (!e->comm || short_of_memory)
         return;
-    pthread_mutex_lock(&lock);
+    lock_all();
     entry = entry_new(e->comm);
     if (entry) {
         entry->entered = e->entered;
         entry->is_root = rooted && e->call->root == e->comm->rank;
         entry->by_root = rooted && !entry->is_root;
     }
-    pthread_mutex_unlock(&lock);
+    unlock_all();
     e->of[TT_LISTENER_report] = entry;
 }
 
@@ -275,11 +289,11 @@ static void begin(struct tt_event *e)
 
     if (!entry || !e->job)
         return;
-    pthread_mutex_lock(&lock);
+    lock_all();
     entry->begun = e->begun;
     entry->setup = e->setup;
     measure(entry, e->job);
-    pthread_mutex_unlock(&lock);
+    unlock_all();
 }
 
 /* A nonblocking call holds this thread up from when it began to wait, or from the end of the call that it waited for
@@ -291,7 +305,7 @@ static void leave(struct tt_event *e)
 
     if (!entry)
         return;
-    pthread_mutex_lock(&lock);
+    lock_all();
     entry->left = entry->freed = e->left;
     entry->blocked = e->flavour == TT_BLOCKING ? entry->entered : e->left;
     if (e->flavour != TT_BLOCKING && waits && !e->handed) {
@@ -299,7 +313,7 @@ static void leave(struct tt_event *e)
         spot.since = e->left;
     }
     entry->stretch->open--;
-    pthread_mutex_unlock(&lock);
+    unlock_all();
 }
 
 /* ---- other calls in which a rank may wait ---- */
@@ -319,9 +333,9 @@ static void leave_spot(const struct tt_spot *s)
 {
     const uint64_t now = tt_ticks();
 
-    pthread_mutex_lock(&lock);
+    lock_all();
     *(is_wait(s) || s->peer != TT_NOBODY ? &bubble : &made) += now - spot.since;
-    pthread_mutex_unlock(&lock);
+    unlock_all();
     spot.since = 0;
 }
 
@@ -359,11 +373,11 @@ void tt_report_freed(struct tt_comm *c)
 
     if (!tt_report_runs || !a)
         return;
-    pthread_mutex_lock(&lock);
+    lock_all();
     if (a->filling && !a->filling->full && !short_of_memory)
         fill_up(a, a->filling);
     sweep_freed();
-    pthread_mutex_unlock(&lock);
+    unlock_all();
 }
 
 /* ---- the end of the job ---- */

@@ -19,9 +19,6 @@ static const int sizes[] = {2, 3, 4, 5, 6, 7, 8, 11, 12, 16, 23, 24, 32, 48, 63,
 static const int64_t lengths[] = {8, 1 << 10, 1 << 14, 1 << 18, 1 << 22, 1 << 28};
 enum { NSIZES = sizeof sizes / sizeof *sizes, NLENGTHS = sizeof lengths / sizeof *lengths };
 
-/* Of so many ranks the priced plans of pipelines on several lanes take their time. */
-enum { MOST_IN_LANES = 32 };
-
 /* A whole call of so many bytes: of the vector, or of all blocks together, but no less than one byte a block. */
 static struct tt_shape call(enum tt_coll coll, const struct tt_topo *t, int64_t bytes)
 {
@@ -62,9 +59,7 @@ static void compare(struct tally *all, const struct tt_alg *alg, const struct tt
 
 static void compare_on(struct tally *all, const struct tt_alg *alg, enum machine_kind kind, enum machine_place place)
 {
-    const int most = alg->needs & TT_TWO_LEVELS && alg->segmented ? MOST_IN_LANES : sizes[NSIZES - 1];
-
-    for (int i = 0; i < NSIZES && sizes[i] <= most; i++) {
+    for (int i = 0; i < NSIZES; i++) {
         struct tt_topo *t = machine(kind, sizes[i], place);
         struct tt_net *net = tt_net_make(t);
 
