@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/mpi/harness.h"
+#include "tests/mpi/starve.h"
 
 enum { ROOM = 4096 };
 
@@ -407,30 +408,17 @@ static void groups_are_checked(void)
 
 /* ---- a rank without memory ---- */
 
-static __thread bool starved; /* of the next block */
-
-void *__libc_calloc(size_t n, size_t size);
-
-/* The program's own, which takes the place of the C library's for all. */
-__attribute__((visibility("default"))) void *calloc(size_t n, size_t size)
-{
-    if (!starved)
-        return __libc_calloc(n, size);
-    starved = false;
-    return NULL;
-}
-
 /* It takes part all the same. */
 static void memory_is_not_needed(void)
 {
     int one = 1, sum = 0;
 
     test_now("a check, one rank being out of memory");
-    starved = test_rank == 1;
+    test_starved = test_rank == 1;
     test_success(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    test_check(!starved, "nobody asked for memory");
+    test_check(!test_starved, "nobody asked for memory");
     test_check(sum == test_size, "the sum is %d", sum);
-    starved = test_rank == 2;
+    test_starved = test_rank == 2;
     expect(MPI_Allreduce(out, in, test_rank == 1 ? 99 : 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD), "the count differs");
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/mpi/rows.h"
+#include "tests/mpi/starve.h"
 
 enum { COUNT = 4, MAX_RANKS = 16 };
 
@@ -803,19 +804,6 @@ static void try_handlers(void)
 
 /* ---- a rank without memory ---- */
 
-static __thread bool starved; /* of the next block */
-
-void *__libc_calloc(size_t n, size_t size);
-
-/* The program's own, which takes the place of the C library's for all. */
-__attribute__((visibility("default"))) void *calloc(size_t n, size_t size)
-{
-    if (!starved)
-        return __libc_calloc(n, size);
-    starved = false;
-    return NULL;
-}
-
 static bool sum_is_right(MPI_Comm comm)
 {
     int one = 1, sum = 0;
@@ -834,9 +822,9 @@ static void try_no_memory_for_persistent(MPI_Comm comm)
 
     test_now("a persistent call, one rank being out of memory");
     sum_is_right(comm);
-    starved = test_rank == 1;
+    test_starved = test_rank == 1;
     error = MPI_Reduce_scatter_init(from, &to, counts, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
-    test_check(!starved, "nobody asked for memory");
+    test_check(!test_starved, "nobody asked for memory");
     if (test_rank != 1)
         test_success(error);
     else
@@ -861,17 +849,17 @@ static void try_no_memory(void)
 
     test_now("asking, perhaps in a thread of its own, what was chosen on a communicator that has seen no call");
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    starved = true;
+    test_starved = true;
     test_choice(comm, "allreduce");
-    test_check(starved, "something was made for it");
-    starved = false;
+    test_check(test_starved, "something was made for it");
+    test_starved = false;
     MPI_Comm_free(&comm);
     test_now("the first call on a communicator, one rank being out of memory");
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    starved = test_rank == 1;
+    test_starved = test_rank == 1;
     error = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
-    test_check(!starved, "nobody asked for memory");
+    test_check(!test_starved, "nobody asked for memory");
     check_says(error, "out of host memory");
     sum_is_right(comm);
     sum_is_right(comm);
