@@ -10,6 +10,7 @@
  * of the slowest rank, in milliseconds.
  *
  * mpiexec -n 2 bench/buckets [tensors [steps]] */
+#include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +164,16 @@ static void warm_up(enum place place)
             step(place, (enum way)way);
 }
 
+static double percents(double took, double of)
+{
+    return fabs(100 - 100 * took / of);
+}
+
+static const char *longer(double took, double of)
+{
+    return took > of ? "more" : "less";
+}
+
 static void tell(enum place place, double took[NWAYS][MOST_STEPS])
 {
     double middle[NWAYS];
@@ -178,8 +189,9 @@ static void tell(enum place place, double took[NWAYS][MOST_STEPS])
         printf("\n");
     }
     for (int way = MODEL; way < NWAYS; way++)
-        printf("%s: %.1f %% less than one for each, %.1f %% less than one at the end\n", words[way],
-               100 - 100 * middle[way] / middle[EACH], 100 - 100 * middle[way] / middle[ONE]);
+        printf("%s: %.1f %% %s than one for each, %.1f %% %s than one at the end\n", words[way],
+               percents(middle[way], middle[EACH]), longer(middle[way], middle[EACH]),
+               percents(middle[way], middle[ONE]), longer(middle[way], middle[ONE]));
 }
 
 static void measure(enum place place)
