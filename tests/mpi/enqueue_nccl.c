@@ -77,17 +77,23 @@ static MPI_Comm prepared(void)
 
 /* ---- what is whose ---- */
 
-static void test_unprepared(struct line *l)
+/* A sum that the host is to drive; or else what is wrong. */
+static void expect_by_host(MPI_Comm comm, struct line *l, int value, const char *wrong)
 {
     const unsigned long long before = by_nccl().AllReduce;
 
-    test_now("NCCL named, but not prepared");
-    bring(l, 1);
-    test_success(tt.allreduce(l->from, l->to, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, l->stream));
+    bring(l, value);
+    test_success(tt.allreduce(l->from, l->to, N, MPI_INT, MPI_SUM, comm, l->stream));
     fetch(l);
     let_go(l, 1);
-    check_sums(l, 1, N, 0);
-    test_check(by_nccl().AllReduce == before, "NCCL had a call that it could not have");
+    check_sums(l, value, N, 0);
+    test_check(by_nccl().AllReduce == before, "%s", wrong);
+}
+
+static void test_unprepared(struct line *l)
+{
+    test_now("NCCL named, but not prepared");
+    expect_by_host(MPI_COMM_WORLD, l, 1, "NCCL had a call that it could not have");
 }
 
 static void test_two_streams(MPI_Comm comm, struct line *lines)
@@ -311,15 +317,8 @@ static void expect_error(int error, MPI_Comm comm, struct line *l, const char *w
 /* No rank has NCCL any more, and all know it. */
 static void expect_host(MPI_Comm comm, struct line *l)
 {
-    const unsigned long long before = by_nccl().AllReduce;
-
     test_success(tt.prepare(comm));
-    bring(l, 3);
-    test_success(tt.allreduce(l->from, l->to, N, MPI_INT, MPI_SUM, comm, l->stream));
-    fetch(l);
-    let_go(l, 1);
-    check_sums(l, 3, N, 0);
-    test_check(by_nccl().AllReduce == before, "NCCL was used after it had failed");
+    expect_by_host(comm, l, 3, "NCCL was used after it had failed");
 }
 
 static void test_reported(struct line *l)
