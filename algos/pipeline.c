@@ -504,18 +504,30 @@ static double busiest(const struct tt_net *net, const struct tt_pipeline *pipe, 
     return most;
 }
 
+/* What two limits come to: up to a fifth more than the larger, the nearer they are to each other. */
+static double both(double a, double b)
+{
+    const double larger = tt_larger(a, b), ratio = larger > 0 ? tt_smaller(a, b) / larger : 0;
+
+    return larger * (1 + .2 * ratio * ratio * ratio * ratio);
+}
+
+/* On its way a segment meets others: this part of each other lane's, as a rule. Of what was tried it tells segments
+ * apart best, on five machines, five collectives, from 1 MiB to 512 MiB: what is chosen by it takes 1.010 times as long
+ * as the best segment. */
+static const double IN_STEP = .2;
+
 double tt_pipeline_rough(const struct tt_net *net, const struct tt_pipeline *pipe, const struct tt_stages *s)
 {
     const double k = (double)pipe->parts / pipe->lanes;
+    const double met = pipe->segments > 1 ? k / (1 + IN_STEP * (pipe->lanes - 1)) : k;
     double way = 0, round = 0;
 
     for (int i = 0; i < s->n; i++) {
-        const double time = stage_time(net, pipe, &s->of[i], k);
-
-        way += time;
-        round = tt_larger(round, time);
+        way += stage_time(net, pipe, &s->of[i], met);
+        round = tt_larger(round, stage_time(net, pipe, &s->of[i], k));
     }
-    return way + tt_larger((pipe->segments - 1) * round, busiest(net, pipe, s) * (1 - 1 / k));
+    return way + both((pipe->segments - 1) * round, busiest(net, pipe, s) * (1 - 1 / k));
 }
 
 /* ---- stages ---- */
