@@ -11,7 +11,7 @@
 #include "coll/plan.h"
 
 enum { LARGEST = 64 << 20, SEGMENTS = 15, LONGER = 2, FEW = 8, FALLBACK = 128 << 10 };
-static const double same = 1 - 1e-6, as_good = 1.01, promising = .97;
+static const double same = 1 - 1e-6, as_good = 1.01;
 
 /* Of a shape, what all ranks share, and what all ranks know of lengths: nothing where they are local. */
 static struct tt_shape shared_part(const struct tt_shape *s)
@@ -79,10 +79,10 @@ static int longest_as_good(const struct tt_estimate *e, int n)
 }
 
 /* Is a segment worth the full formula, which takes the longer the more of them there are? Of a few, yes; else if the
- * rough one promises enough against the best so far. */
+ * rough one, which mostly is too low, is less than what the best so far takes. */
 static bool worth_it(const struct tt_shape *s, const struct tt_estimate *rough, const struct tt_estimate *best)
 {
-    return rough->segment >= tt_longest(s) / FEW || rough->seconds < best->seconds * promising;
+    return rough->segment >= tt_longest(s) / FEW || rough->seconds < best->seconds;
 }
 
 /* Where formulas were rough, that segment in full, and up to two longer ones while that gains: what rough ones do not
