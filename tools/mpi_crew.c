@@ -62,8 +62,16 @@ static void settle(struct tool_crew *b)
     if (b->on_node <= CPU_COUNT(&all))
         return;
     patience = CROWDED_POLLS;
-    if (CPU_EQUAL(&mine, &all))
+    b->settled = CPU_EQUAL(&mine, &all);
+    if (b->settled)
         keep_to_a_core(&all, turn);
+}
+
+void tool_crew_tell_settled(const struct tool_crew *b, const char *command)
+{
+    if (b->settled && b->rank == 0)
+        fprintf(stderr, "%s: %d ranks outnumber the cores here: each is kept on one, the next rank on the next\n",
+                command, b->on_node);
 }
 
 static void wait_for(MPI_Request *request)
