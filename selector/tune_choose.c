@@ -144,6 +144,22 @@ const struct tt_candidate *tt_tune_choose(const struct tt_point *point, const st
                                                                                                                  : best;
 }
 
+bool tt_same_choice(const struct tt_candidate *a, const struct tt_candidate *b)
+{
+    return a->alg == b->alg && a->segment == b->segment;
+}
+
+const struct tt_candidate *tt_tune_choose_at(const struct tt_points *points, int i, const struct tt_candidate *before,
+                                             bool nccl)
+{
+    const struct tt_point *point = &points->at[i], *next = i + 1 < points->n ? point + 1 : NULL;
+    const struct tt_candidate *chosen = tt_tune_choose(point, before, nccl), *after = NULL;
+
+    if (chosen && next && next->coll == point->coll && !(before && tt_same_choice(chosen, before)))
+        after = tt_tune_choose(next, NULL, nccl);
+    return after ? tt_tune_choose(point, after, nccl) : chosen;
+}
+
 const struct tt_point *tt_tune_slower_before(const struct tt_points *points, const struct tt_point *point,
                                              const struct tt_candidate *c)
 {
