@@ -420,7 +420,7 @@ run_brief()
     rm -rf "$TUTTI_RECORD"
     unset TUTTI_RECORD TUTTI_WAIT TUTTI_REPORT
     launch 2 "" record_cost
-    figures | awk 'NF == 4 { printf "a small reduce takes %d instructions\n", $1; exit !($1 <= 850 && $2 == 0 && $3 == 0) }' ||
+    figures | awk 'NF == 4 { printf "a small reduce takes %d instructions\n", $1; exit !($1 <= 600 && $2 == 0 && $3 == 0) }' ||
         fail "a small call costs more than it may"
     TUTTI_SIM_GPUS=2
 }
