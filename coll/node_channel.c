@@ -59,6 +59,7 @@ int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size)
     tt_flights_clear(&c->confirming);
     if (!tt_ring_open(&c->out, out, size) || !tt_ring_open(&c->in, in, size))
         return -1;
+    c->bed = &tt_bed_empty;
     c->put.reading = c->out.pace;
     c->out.ends = calloc(c->out.nrecords, sizeof *c->out.ends);
     c->leaving = calloc(c->out.nrecords, sizeof *c->leaving);
@@ -78,6 +79,23 @@ void tt_channel_close(struct tt_channel *c)
     free(c->leaving);
     free(c->landing);
     free(c->scratch);
+}
+
+void tt_channel_rouse_at(struct tt_channel *c, struct tt_bed *bed)
+{
+    c->bed = bed;
+}
+
+static void publish(struct tt_channel *c)
+{
+    tt_ring_publish(&c->out);
+    tt_bed_rouse(c->bed);
+}
+
+static void pass(struct tt_channel *c)
+{
+    tt_ring_pass(&c->in);
+    tt_bed_rouse(c->bed);
 }
 
 void tt_channel_see(struct tt_channel *c, int pid, bool is_read)
@@ -112,7 +130,7 @@ static size_t chunk_of(const struct tt_channel *c, size_t total)
 void tt_channel_send_off(struct tt_channel *c, struct tt_piece piece)
 {
     if (!piece.flight && c->out.next + 1 == c->out.ahead)
-        tt_ring_publish(&c->out);
+        publish(c);
     else
         c->leaving[tt_ring_slot(&c->out, c->out.ahead - 1)] = piece;
 }
@@ -209,7 +227,7 @@ static void publish_on(struct tt_channel *c)
             tt_ring_first(&c->out)->spoilt |= f->failed;
             f->over = --f->undone == 0 && f->moved == f->bytes;
         }
-        tt_ring_publish(&c->out);
+        publish(c);
     }
 }
 
@@ -229,7 +247,7 @@ void tt_channel_end_receive(struct tt_channel *c, struct tt_flight *f)
 static void let_go(struct tt_channel *c, struct tt_piece piece)
 {
     if (!piece.flight && tt_ring_is_level(&c->in)) {
-        tt_ring_pass(&c->in);
+        pass(c);
         return;
     }
     c->landing[tt_ring_slot(&c->in, c->in.ahead)] = piece;
@@ -429,7 +447,7 @@ static void pass_on(struct tt_channel *c)
 
     while (!tt_ring_is_level(&c->in) && is_over(piece = &c->landing[tt_ring_slot(&c->in, c->in.next)], TT_UP)) {
         f = piece->flight;
-        tt_ring_pass(&c->in);
+        pass(c);
         if (f) {
             f->undone--;
             tt_channel_end_receive(c, f);
@@ -524,7 +542,7 @@ bool tt_channel_send_now(struct tt_channel *c, uint64_t context, int tag, const 
         r->total = n;
         r->stores = tt_put(&c->put, bytes, buf, n);
     }
-    tt_ring_publish(&c->out);
+    publish(c);
     return true;
 }
 
@@ -555,7 +573,7 @@ void tt_channel_pass(struct tt_channel *c)
 
     if (c->looked)
         tt_pace_see(c->in.pace, r->stores, tt_ticks() - c->looked, r->length);
-    tt_ring_pass(&c->in);
+    pass(c);
 }
 
 void tt_channel_poll(struct tt_channel *c)

@@ -12,6 +12,7 @@
 #ifndef TT_NODE_CHANNEL_H
 #define TT_NODE_CHANNEL_H
 
+#include "coll/node_bed.h"
 #include "coll/node_put.h"
 #include "coll/node_ring.h"
 #include "coll/wire.h"
@@ -37,6 +38,7 @@ struct tt_patience {
 
 struct tt_channel {
     struct tt_ring out, in;
+    struct tt_bed *bed;         /* the other's: he is told of what is published, and passed */
     struct tt_put put;          /* into out */
     uint64_t looked;            /* tt_ticks() when a message was found that is taken without a flight */
     struct tt_flights sends;    /* that are not over */
@@ -66,6 +68,9 @@ struct tt_channel {
 /* Gives a channel its rings: memory of that size for each. -1: it is too small, or there is no memory. */
 int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size);
 void tt_channel_close(struct tt_channel *c);
+
+/* The other may sleep there. */
+void tt_channel_rouse_at(struct tt_channel *c, struct tt_bed *bed);
 
 /* Between two that are to read each other's memory, as far as they may. If there is no memory for that they do not. */
 void tt_channel_see(struct tt_channel *c, int pid, bool is_read);

@@ -366,6 +366,14 @@ run_node()
         passes 2 "" node 1 memfd:tutti
         unset TUTTI_WAIT
     done
+    launch 3 "" node late
+    for rank in 0 1 2; do
+        says "rank $rank slept"
+    done
+    shares wake 3 1 memfd:tutti
+    if [ "$(grep -c "may wake each other" "$output")" -ne 1 ]; then
+        fail "ranks that cannot wake each other: expected to be told once"
+    fi
     launch 3 "" node kill
     [ $status -ne 0 ] || fail "a rank that was killed: expected the others to be ended"
     # where the launcher lets the others be, they find out themselves
