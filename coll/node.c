@@ -93,8 +93,9 @@ static void share_beds(MPI_Comm members)
         if (i != node.mine)
             tt_channel_rouse_at(&node.channels[i], tt_segment_line(&node.segment, i));
     if (!node.wakes && node.mine == 0)
-        tt_log(TT_INFO, "not all ranks of the node may wake each other (membarrier, futex): who waits for long looks every "
-                        "50 us");
+        tt_log(TT_INFO,
+               "not all ranks of the node may wake each other (membarrier, futex): who waits for long looks every "
+               "50 us");
 }
 
 static void close_lists(void)

@@ -24,10 +24,10 @@
 #include "coll/world.h"
 
 enum {
-    SPINS = 1000,        /* polls before the first yield */
-    GLANCES = 4000,      /* which are shorter: some microseconds */
-    PATIENCE_MS = 10,    /* before the first sleep */
-    SLEEP_NS = 50000,    /* and the kernel takes as much again; */
+    SPINS = 1000,     /* polls before the first yield */
+    GLANCES = 4000,   /* which are shorter: some microseconds */
+    PATIENCE_MS = 10, /* before the first sleep */
+    SLEEP_NS = 50000, /* and the kernel takes as much again; */
     MOST_SLEEP_NS = 1000000,
     SHARE = 32,          /* what part of the time so far a sleep may be */
     MOVES_NS = 4000,     /* a call of the MPI below that takes longer has moved something */

@@ -17,7 +17,7 @@ enum { A, B, SIDES, ROUNDS = 20000, LONG_NS = 999999999 };
 static struct shared {
     struct tt_bed beds[SIDES];
     tt_flag turn;
-} *shared;
+} * shared;
 
 static void set_up(void)
 {

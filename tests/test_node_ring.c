@@ -8,8 +8,8 @@
  * one.
  *
  * So is how a side that has nothing to do sleeps until it is called (coll/node_bed.h), both being readers of what they
- * wait for: a reader that waits for a record, and a writer that waits for room. A sleep has no end of its own here, so a
- * call that is lost leaves somebody asleep for ever. The fence that the kernel has all pass is the model's, too, and
+ * wait for: a reader that waits for a record, and a writer that waits for room. A sleep has no end of its own here, so
+ * a call that is lost leaves somebody asleep for ever. The fence that the kernel has all pass is the model's, too, and
  * without it the model must find such a loss.
  *
  * Each side is a coroutine that stops before each read of a flag. It need not stop before it raises one: the other,

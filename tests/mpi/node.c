@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory that ranks of a node share: node GROUPS WAY | kill | leave | leave-long | late. GROUPS of ranks share it, told
- * apart by their number modulo that; 0: nobody does. WAY is how it was made, as /proc/self/maps names it. Sums come out
- * right in any case, at sizes that go in one line, in one record, and in many; and nothing stays in /dev/shm, which
- * run.sh sees to. kill: one rank is killed in the middle, or leaves (long: among long messages); a rank that outlives
- * it gets an error and says so. late: one rank comes a second late, and the others, who wait, hardly use a core
- * meanwhile, and are there soon. Not linked with the harness: what ends here is looked at from outside. */
+/* The memory that ranks of a node share: node GROUPS WAY | kill | leave | leave-long | late. GROUPS of ranks share it,
+ * told apart by their number modulo that; 0: nobody does. WAY is how it was made, as /proc/self/maps names it. Sums
+ * come out right in any case, at sizes that go in one line, in one record, and in many; and nothing stays in /dev/shm,
+ * which run.sh sees to. kill: one rank is killed in the middle, or leaves (long: among long messages); a rank that
+ * outlives it gets an error and says so. late: one rank comes a second late, and the others, who wait, hardly use a
+ * core meanwhile, and are there soon. Not linked with the harness: what ends here is looked at from outside. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
