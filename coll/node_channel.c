@@ -11,7 +11,7 @@
 #include "cuda/dev.h"
 #include "cuda/stream.h"
 
-enum { LEAST_CHUNK = 32 << 10, MOST_CHUNK = 128 << 10, CHUNKS = 4 };
+enum { LEAST_CHUNK = 32 << 10, MOST_CHUNK = 128 << 10, CHUNKS = 4, LONG_PIECE = 4 << 10 };
 
 /* A message that nobody has asked for yet: as much of it as is here, or the name under which it was offered. */
 struct tt_stray {
@@ -305,7 +305,7 @@ static struct tt_piece land(struct tt_flight *f, const char *bytes, size_t n)
 /* Is the other to know how long it takes to read it? */
 static bool tells_pace(const struct tt_record *r)
 {
-    return r->length >= TT_PUT_LEAST && r->stores < TT_NSTORES;
+    return !r->is_inline && r->stores < TT_NSTORES;
 }
 
 /* The same, for that. */
@@ -317,7 +317,7 @@ static struct tt_piece land_timed(struct tt_channel *c, struct tt_flight *f, con
     const struct tt_piece piece = land(f, bytes, r->length);
 
     if (tells)
-        tt_pace_see(c->in.pace, r->stores, tt_ticks() - start, r->length);
+        tt_pace_see(c->in.pace, r->stores, tt_ticks_after() - start, r->length);
     return piece;
 }
 
@@ -433,7 +433,7 @@ static void receive_on(struct tt_channel *c)
     bool is_long = false;
 
     while (!is_long && c->expected > 0 && (r = tt_ring_look(&c->in))) {
-        is_long = !r->is_inline && r->length > TT_PUT_LEAST;
+        is_long = !r->is_inline && r->length > LONG_PIECE;
         if (!read_record(c, r))
             return;
     }
@@ -572,7 +572,7 @@ void tt_channel_pass(struct tt_channel *c)
     const struct tt_record *r = tt_ring_first(&c->in);
 
     if (c->looked)
-        tt_pace_see(c->in.pace, r->stores, tt_ticks() - c->looked, r->length);
+        tt_pace_see(c->in.pace, r->stores, tt_ticks_after() - c->looked, r->length);
     pass(c);
 }
 
