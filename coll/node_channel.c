@@ -155,10 +155,12 @@ static struct tt_piece put(struct tt_channel *c, struct tt_flight *f, struct tt_
 {
     if (n > 0 && f->place)
         return copy_down(c, f, r, bytes, n);
-    if (bytes == r->data)
+    if (n == 0)
+        r->stores = TT_NSTORES;
+    else if (bytes == r->data)
         memcpy(bytes, f->buf, n);
     else
-        r->stores = n > 0 ? tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n) : TT_NSTORES;
+        r->stores = tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n);
     return (struct tt_piece){.flight = NULL};
 }
 
