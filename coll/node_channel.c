@@ -59,6 +59,7 @@ int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size)
     tt_flights_clear(&c->confirming);
     if (!tt_ring_open(&c->out, out, size) || !tt_ring_open(&c->in, in, size))
         return -1;
+    c->bed = &tt_bed_empty;
     c->put.reading = c->out.pace;
     c->out.ends = calloc(c->out.nrecords, sizeof *c->out.ends);
     c->leaving = calloc(c->out.nrecords, sizeof *c->leaving);
@@ -78,6 +79,11 @@ void tt_channel_close(struct tt_channel *c)
     free(c->leaving);
     free(c->landing);
     free(c->scratch);
+}
+
+void tt_channel_rouse_at(struct tt_channel *c, struct tt_bed *bed)
+{
+    c->bed = bed;
 }
 
 void tt_channel_see(struct tt_channel *c, int pid, bool is_read)
@@ -112,7 +118,7 @@ static size_t chunk_of(const struct tt_channel *c, size_t total)
 void tt_channel_send_off(struct tt_channel *c, struct tt_piece piece)
 {
     if (!piece.flight && c->out.next + 1 == c->out.ahead)
-        tt_ring_publish(&c->out);
+        tt_channel_publish(c);
     else
         c->leaving[tt_ring_slot(&c->out, c->out.ahead - 1)] = piece;
 }
@@ -137,10 +143,12 @@ static struct tt_piece put(struct tt_channel *c, struct tt_flight *f, struct tt_
 {
     if (n > 0 && f->place)
         return copy_down(c, f, r, bytes, n);
-    if (bytes == r->data)
+    if (n == 0)
+        r->stores = TT_NSTORES;
+    else if (bytes == r->data)
         memcpy(bytes, f->buf, n);
     else
-        r->stores = n > 0 ? tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n) : TT_NSTORES;
+        r->stores = tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n);
     return (struct tt_piece){.flight = NULL};
 }
 
@@ -209,7 +217,7 @@ static void publish_on(struct tt_channel *c)
             tt_ring_first(&c->out)->spoilt |= f->failed;
             f->over = --f->undone == 0 && f->moved == f->bytes;
         }
-        tt_ring_publish(&c->out);
+        tt_channel_publish(c);
     }
 }
 
@@ -229,7 +237,7 @@ void tt_channel_end_receive(struct tt_channel *c, struct tt_flight *f)
 static void let_go(struct tt_channel *c, struct tt_piece piece)
 {
     if (!piece.flight && tt_ring_is_level(&c->in)) {
-        tt_ring_pass(&c->in);
+        tt_channel_drop(c);
         return;
     }
     c->landing[tt_ring_slot(&c->in, c->in.ahead)] = piece;
@@ -429,7 +437,7 @@ static void pass_on(struct tt_channel *c)
 
     while (!tt_ring_is_level(&c->in) && is_over(piece = &c->landing[tt_ring_slot(&c->in, c->in.next)], TT_UP)) {
         f = piece->flight;
-        tt_ring_pass(&c->in);
+        tt_channel_drop(c);
         if (f) {
             f->undone--;
             tt_channel_end_receive(c, f);
@@ -514,7 +522,7 @@ bool tt_channel_send_bytes(struct tt_channel *c, uint64_t context, int tag, cons
     tt_record_begin(r, context, tag, n);
     r->total = n;
     r->stores = tt_put(&c->put, bytes, buf, n);
-    tt_ring_publish(&c->out);
+    tt_channel_publish(c);
     return true;
 }
 

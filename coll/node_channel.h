@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "coll/node_bed.h"
 #include "coll/node_put.h"
 #include "coll/node_ring.h"
 #include "coll/wire.h"
@@ -39,6 +40,7 @@ struct tt_patience {
 
 struct tt_channel {
     struct tt_ring out, in;
+    struct tt_bed *bed;         /* the other's: he is told of what is published, and passed */
     struct tt_put put;          /* into out */
     uint64_t looked;            /* tt_ticks() when a message was found that is taken without a flight; 0: none that is timed */
     struct tt_flights sends;    /* that are not over */
@@ -68,6 +70,9 @@ struct tt_channel {
 /* Gives a channel its rings: memory of that size for each. -1: it is too small, or there is no memory. */
 int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size);
 void tt_channel_close(struct tt_channel *c);
+
+/* The other may sleep there. */
+void tt_channel_rouse_at(struct tt_channel *c, struct tt_bed *bed);
 
 /* Between two that are to read each other's memory, as far as they may. If there is no memory for that they do not. */
 void tt_channel_see(struct tt_channel *c, int pid, bool is_read);
@@ -124,6 +129,19 @@ static inline void tt_copy_few(char *to, const char *from, size_t n)
     }
 }
 
+/* What was claimed first is there for the other; what was looked at is his again. */
+static inline void tt_channel_publish(struct tt_channel *c)
+{
+    tt_ring_publish(&c->out);
+    tt_bed_rouse(c->bed);
+}
+
+static inline void tt_channel_drop(struct tt_channel *c)
+{
+    tt_ring_pass(&c->in);
+    tt_bed_rouse(c->bed);
+}
+
 /* The whole of a message, in one record. */
 static inline void tt_record_begin(struct tt_record *r, uint64_t context, int tag, size_t n)
 {
@@ -152,7 +170,7 @@ static inline bool tt_channel_send_now(struct tt_channel *c, uint64_t context, i
         return false;
     tt_record_begin(r, context, tag, n);
     tt_copy_few(r->data, buf, n);
-    tt_ring_publish(&c->out);
+    tt_channel_publish(c);
     return true;
 }
 
@@ -173,7 +191,7 @@ static inline void tt_channel_pass(struct tt_channel *c)
 {
     if (c->looked)
         tt_channel_tell_pace(c);
-    tt_ring_pass(&c->in);
+    tt_channel_drop(c);
 }
 
 #endif
