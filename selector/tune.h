@@ -42,8 +42,9 @@ struct tt_candidate {
     double expected; /* seconds, by the cost model; 0: it does not say */
     struct tt_figure of[TT_MOST_VISITS]; /* visits; n = 0: it was out of it by then */
     struct tt_figure is;                 /* of all visits together; n: of all measurements */
-    double times; /* the best of a visit, NCCL not counted, that it takes: the mean over visits; 0: no visits */
-    bool out;     /* far behind whenever it was measured: it is measured no more */
+    double times;  /* the best of a visit, NCCL not counted, that it takes: the mean over visits; 0: no visits */
+    double middle; /* the same of the middle visit */
+    bool out;      /* far behind whenever it was measured: it is measured no more */
 };
 
 /* One size of one collective, as rules count it: of the vector, or of a block. */
@@ -130,9 +131,9 @@ bool tt_tune_revisit(struct tt_bench *bench, double budget, struct tt_points *po
 
 /* ---- tune_choose.c: what follows ---- */
 
-/* Which of a point's candidates is to be chosen: the one that lost least in all visits, unless native is as fast within
- * the noise. before: what is chosen for the next smaller size, or NULL: it stays, where nothing is lost by it. nccl:
- * may it be NCCL? NULL: there is none. */
+/* Which of a point's candidates is to be chosen: of those that lost least in all visits the fastest in the middle one,
+ * unless native is as fast within the noise. before: what is chosen for the next smaller size, or NULL: it stays, where
+ * nothing is lost by it. nccl: may it be NCCL? NULL: there is none. */
 const struct tt_candidate *tt_tune_choose(const struct tt_point *point, const struct tt_candidate *before, bool nccl);
 
 bool tt_same_choice(const struct tt_candidate *a, const struct tt_candidate *b);

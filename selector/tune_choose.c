@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const double nothing_lost = 1.03; /* for staying with the choice of the size before */
+static const double as_little = 1.05;    /* lost, that the middle visit may decide */
 
 const struct tt_candidate *tt_point_find(const struct tt_point *point, const struct tt_alg *alg, int64_t segment)
 {
@@ -133,15 +134,37 @@ static const struct tt_candidate *least_lost(const struct tt_point *point, bool 
     return best;
 }
 
+/* Of those that lost about as little over all visits, who is the fastest in the middle one: a program meets that more
+ * often than the few visits in which it loses what it gains in the others. */
+static const struct tt_candidate *mostly_fastest(const struct tt_point *point, bool nccl,
+                                                 const struct tt_candidate *least)
+{
+    const struct tt_candidate *best = least;
+
+    for (int i = 0; i < point->n; i++) {
+        const struct tt_candidate *c = &point->of[i];
+
+        if (may_be(c, nccl) && c->times <= as_little * least->times && c->middle < best->middle &&
+            keeps_promise(point, c))
+            best = c;
+    }
+    return best;
+}
+
+static bool loses_nothing(const struct tt_candidate *c, const struct tt_candidate *best)
+{
+    return c->times <= nothing_lost * best->times && c->middle <= nothing_lost * best->middle;
+}
+
 const struct tt_candidate *tt_tune_choose(const struct tt_point *point, const struct tt_candidate *before, bool nccl)
 {
     const struct tt_candidate *best = least_lost(point, nccl),
                               *same = before ? tt_point_find(point, before->alg, before->segment) : NULL;
 
+    best = best ? mostly_fastest(point, nccl, best) : NULL;
     if (!best || !keeps_promise(point, best))
         return tt_point_native(point);
-    return same && may_be(same, nccl) && same->times <= nothing_lost * best->times && keeps_promise(point, same) ? same
-                                                                                                                 : best;
+    return same && may_be(same, nccl) && loses_nothing(same, best) && keeps_promise(point, same) ? same : best;
 }
 
 bool tt_same_choice(const struct tt_candidate *a, const struct tt_candidate *b)

@@ -238,7 +238,7 @@ static const double worst_that_counts = 4;
 static void sum_up_candidate(struct tt_candidate *c, const double *best, int visits)
 {
     struct tt_figure of[TT_MOST_VISITS];
-    double times = 0, least = INFINITY;
+    double ratios[TT_MOST_VISITS], times = 0, least = INFINITY;
     int n = 0;
 
     for (int v = 0; v < visits; v++) {
@@ -246,12 +246,14 @@ static void sum_up_candidate(struct tt_candidate *c, const double *best, int vis
 
         if (c->of[v].n == 0)
             continue;
+        ratios[n] = ratio;
         of[n++] = c->of[v];
         times += fmin(ratio, worst_that_counts);
         least = fmin(least, ratio);
     }
     c->is = tt_figure_middle(of, n);
     c->times = n ? times / n : 0;
+    c->middle = tt_figure_of(ratios, n).seconds;
     c->out = n > 0 && c->alg && !is_native(c) && (least > lost_at_once || (n > 1 && least > lost));
 }
 

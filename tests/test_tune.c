@@ -485,6 +485,31 @@ static struct tt_point visited(const double *ours, const double *native, int n)
     return p;
 }
 
+/* Of two that lose about as little over all, who is the faster in most visits; unless it loses clearly more in the
+ * rest, and whatever was chosen before. */
+START_TEST(who_is_the_fastest_in_most_visits_is_chosen)
+{
+    static const struct {
+        int slow; /* of ten visits */
+        const char *chosen;
+    } tries[] = {{2, "ring"}, {3, "oneshot"}};
+    struct tt_point p = {.coll = TT_COLL_allreduce, .bytes = 65536, .n = 3, .visits = 10, .whole = true};
+
+    p.of[0].alg = tt_alg_find(TT_COLL_allreduce, "native", 6);
+    p.of[1].alg = tt_alg_find(TT_COLL_allreduce, "oneshot", 7);
+    p.of[2].alg = tt_alg_find(TT_COLL_allreduce, "ring", 4);
+    for (int v = 0; v < 10; v++) {
+        p.of[0].of[v] = (struct tt_figure){2.5, 0, 5};
+        p.of[1].of[v] = (struct tt_figure){1.23, 0, 5};
+        p.of[2].of[v] = (struct tt_figure){v < tries[_i].slow ? 2.1 * 1.23 : 1, 0, 5};
+    }
+    tt_point_sum_up(&p);
+    ck_assert_double_eq_tol(p.of[2].middle, 1, 1e-9);
+    ck_assert_str_eq(tt_tune_choose(&p, NULL, true)->alg->name, tries[_i].chosen);
+    ck_assert_str_eq(tt_tune_choose(&p, &p.of[1], true)->alg->name, tries[_i].chosen);
+}
+END_TEST
+
 /* Who wins by nothing between two sizes that are others' is not chosen: the larger one's choice is, unless that loses.
  */
 START_TEST(a_choice_goes_with_the_next_size_where_nothing_is_lost)
@@ -877,6 +902,7 @@ int main(void)
     tcase_add_test(rules, every_collective_gets_its_rules);
     tcase_add_loop_test(rules, where_noise_hides_the_difference_it_is_native, 0, 2);
     tcase_add_test(rules, a_choice_stays_where_nothing_is_lost);
+    tcase_add_loop_test(rules, who_is_the_fastest_in_most_visits_is_chosen, 0, 2);
     tcase_add_loop_test(rules, a_choice_goes_with_the_next_size_where_nothing_is_lost, 0, 2);
     tcase_add_test(rules, who_is_good_only_at_times_is_not_chosen);
     tcase_add_test(rules, visits_are_judged_each_by_itself);

@@ -50,7 +50,7 @@ static const struct argp_option options[] = {
     {"algorithms", ALGORITHMS, "LIST", 0,
      "only these: native, chosen, nccl, or names such as ring,halving [all that can]", 1},
     {0, 0, 0, 0, "How it is measured:", 2},
-    {"time", TIME, "TIME", 0, "for each path and size [100ms]", 2},
+    {"time", TIME, "TIME", 0, "for each path and size; three times that for those that may be the fastest [100ms]", 2},
     {"iterations", 'n', "N", 0, "and at least so many calls [10]", 2},
     {"warmup", 'w', "N", 0, "after so many that do not count [2]", 2},
     {"skew", SKEW, "TIME[@R]", 0, "each rank comes late by a random part of TIME; @R: rank R alone does, by TIME", 2},

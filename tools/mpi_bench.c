@@ -36,7 +36,9 @@ struct samples {
 struct lane {
     int alg; /* as in struct tool_order */
     struct tool_row row;
-    struct samples calls, overall;
+    struct samples calls, overall, here; /* here: those of this pass */
+    int passes;
+    struct tt_figure of[PASSES];
     double median, spent; /* seconds: of the calls so far, and of all of them together */
     double wanted;        /* seconds of calls */
 };
@@ -82,6 +84,7 @@ static void free_fields(struct session *s)
         for (int i = 0; i < s->fields[k]->nlanes; i++) {
             free(s->fields[k]->lanes[i].calls.seconds);
             free(s->fields[k]->lanes[i].overall.seconds);
+            free(s->fields[k]->lanes[i].here.seconds);
         }
         free(s->fields[k]);
     }
@@ -272,6 +275,7 @@ static void note_turn(struct lane *lane, const struct tool_timing *last)
     struct tool_row *row = &lane->row;
 
     add_samples(&lane->calls, last->slowest, last->n);
+    add_samples(&lane->here, last->slowest, last->n);
     for (int i = 0; i < last->n; i++)
         lane->spent += last->slowest[i];
     lane->median = tt_figure_of(lane->calls.seconds, lane->calls.n).seconds;
@@ -310,10 +314,19 @@ static double quantile(const double *sorted, int n, double q)
     return sorted[at < n ? at : n - 1];
 }
 
+static void close_pass(struct lane *lane)
+{
+    if (lane->here.n > 0)
+        lane->of[lane->passes++] = tt_figure_of(lane->here.seconds, lane->here.n);
+    lane->here.n = 0;
+}
+
+/* The median is that of the middle pass: over the calls of all of them it would be, of a machine that was two in equal
+ * parts, a time that is rare on both. */
 static void finish_lane(struct session *s, struct lane *lane)
 {
     struct tool_row *row = &lane->row;
-    const struct tt_figure figure = tt_figure_of(lane->calls.seconds, lane->calls.n);
+    const struct tt_figure figure = tt_figure_middle(lane->of, lane->passes);
 
     row->calls = lane->calls.n;
     row->median = figure.seconds;
@@ -371,6 +384,8 @@ static bool visit(struct session *s, enum tt_coll coll, struct field *f, int pas
         going = going && start_lanes(s, coll, f) && warm_up(s, f);
     for (int turn = 0; going && more && (turn < TURNS / PASSES || pass == PASSES - 1); turn++)
         going = take_turns(s, f, &more);
+    for (int i = 0; i < f->nlanes; i++)
+        close_pass(&f->lanes[i]);
     s->done++;
     return going;
 }
