@@ -517,6 +517,10 @@ static int verdict(const struct session *s)
 {
     int wrong = 0;
 
+    if (s->results.n == 0 && !s->results.stopped) {
+        fprintf(stderr, "%s: nothing was measured: all that was asked for is left out, as told above\n", s->state->name);
+        return TOOL_FAILED;
+    }
     for (int i = 0; i < s->results.n; i++)
         wrong += s->results.rows[i].wrong > 0;
     if (wrong)

@@ -836,6 +836,9 @@ run_bench()
     says " nccl   nccl "
     grep -q '"nccl": "2' "$dir/all.json" || fail "bench: its JSON must say which NCCL"
     says "left out: two_level.*: it needs several nodes"
+    bench 1 allreduce -m host -e 8 --algorithms two_level
+    says "nothing was measured"
+    [ "$status" -eq 1 ] || fail "bench that measures nothing: exit status $status"
     grep -q '"simulated": true' "$dir/all.json" || fail "bench: its JSON must say that GPUs are simulated"
     good 3 bcast reduce gather scatter alltoall reduce_scatter exscan alltoallw -r 2 -m host -t int -b 4 -e 64 -f 16
     good 2 allreduce allgather alltoall --in-place -m managed -e 4K -f 512
