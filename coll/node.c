@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "coll/agree.h"
@@ -27,6 +28,7 @@ static struct {
     int *world;                  /* the rank in MPI_COMM_WORLD of each, upwards */
     pid_t *pids;                 /* 0: not to be asked after */
     struct tt_channel *channels; /* one of them is to nobody */
+    bool wakes;                  /* all rouse who sleeps in his line of the segment */
     bool used;                   /* by anybody of MPI_COMM_WORLD */
     bool threaded;
     pthread_mutex_t lock;
@@ -83,6 +85,19 @@ static void see_each_other(MPI_Comm members)
     free(is_read);
 }
 
+/* Collective. Where not all can, who waits for long sleeps for fixed times. */
+static void share_beds(MPI_Comm members)
+{
+    node.wakes = tt_all_have(members, tt_bed_open());
+    for (int i = 0; node.wakes && i < node.n; i++)
+        if (i != node.mine)
+            tt_channel_rouse_at(&node.channels[i], tt_segment_line(&node.segment, i));
+    if (!node.wakes && node.mine == 0)
+        tt_log(TT_INFO,
+               "not all ranks of the node may wake each other (membarrier, futex): who waits for long looks every "
+               "50 us");
+}
+
 static void close_lists(void)
 {
     for (int i = 0; node.channels && i < node.n; i++)
@@ -94,6 +109,7 @@ static void close_lists(void)
     node.world = NULL;
     node.pids = NULL;
     node.channels = NULL;
+    node.wakes = false;
     node.n = 0;
 }
 
@@ -108,6 +124,7 @@ static void join(MPI_Comm members)
         return;
     }
     learn_names(members);
+    share_beds(members);
     if (tt_config.node == TT_NODE_READ)
         see_each_other(members);
 }
@@ -226,6 +243,29 @@ void tt_node_unlock(void)
 bool tt_node_locks(void)
 {
     return node.threaded;
+}
+
+bool tt_node_wakes(void)
+{
+    return node.wakes;
+}
+
+bool tt_node_sleep(bool (*done)(void *), void *what, long ns)
+{
+    struct tt_bed *bed = node.wakes ? tt_segment_line(&node.segment, node.mine) : NULL;
+    uint32_t calls;
+    bool over;
+
+    if (!bed) {
+        nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+        return false;
+    }
+    calls = tt_bed_lie_down(bed);
+    over = done(what);
+    if (!over)
+        tt_bed_sleep(bed, calls, ns);
+    tt_bed_get_up(bed);
+    return over;
 }
 
 /* Gone, or ended and not yet taken leave of by its parent, which may take until all others have ended. */

@@ -30,6 +30,11 @@ bool tt_node_locks(void); /* do they? */
  * and are over. */
 void tt_node_look_after(void);
 
+/* Sleeps for so many nanoseconds at most, unless done(what) already; and, if messages of near ranks wake it, until one of
+ * them has come or made room. Returns what done() said last. */
+bool tt_node_sleep(bool (*done)(void *), void *what, long ns);
+bool tt_node_wakes(void); /* do they? */
+
 /* Flights over the channels. */
 extern const struct tt_wire tt_wire_node;
 

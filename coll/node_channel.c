@@ -11,7 +11,7 @@
 #include "cuda/dev.h"
 #include "cuda/stream.h"
 
-enum { LEAST_CHUNK = 32 << 10, MOST_CHUNK = 128 << 10, CHUNKS = 4 };
+enum { LEAST_CHUNK = 32 << 10, MOST_CHUNK = 128 << 10, CHUNKS = 4, LONG_PIECE = 4 << 10 };
 
 /* A message that nobody has asked for yet: as much of it as is here, or the name under which it was offered. */
 struct tt_stray {
@@ -59,6 +59,7 @@ int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size)
     tt_flights_clear(&c->confirming);
     if (!tt_ring_open(&c->out, out, size) || !tt_ring_open(&c->in, in, size))
         return -1;
+    c->bed = &tt_bed_empty;
     c->put.reading = c->out.pace;
     c->out.ends = calloc(c->out.nrecords, sizeof *c->out.ends);
     c->leaving = calloc(c->out.nrecords, sizeof *c->leaving);
@@ -78,6 +79,11 @@ void tt_channel_close(struct tt_channel *c)
     free(c->leaving);
     free(c->landing);
     free(c->scratch);
+}
+
+void tt_channel_rouse_at(struct tt_channel *c, struct tt_bed *bed)
+{
+    c->bed = bed;
 }
 
 void tt_channel_see(struct tt_channel *c, int pid, bool is_read)
@@ -112,7 +118,7 @@ static size_t chunk_of(const struct tt_channel *c, size_t total)
 void tt_channel_send_off(struct tt_channel *c, struct tt_piece piece)
 {
     if (!piece.flight && c->out.next + 1 == c->out.ahead)
-        tt_ring_publish(&c->out);
+        tt_channel_publish(c);
     else
         c->leaving[tt_ring_slot(&c->out, c->out.ahead - 1)] = piece;
 }
@@ -137,10 +143,12 @@ static struct tt_piece put(struct tt_channel *c, struct tt_flight *f, struct tt_
 {
     if (n > 0 && f->place)
         return copy_down(c, f, r, bytes, n);
-    if (bytes == r->data)
+    if (n == 0)
+        r->stores = TT_NSTORES;
+    else if (bytes == r->data)
         memcpy(bytes, f->buf, n);
     else
-        r->stores = n > 0 ? tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n) : TT_NSTORES;
+        r->stores = tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n);
     return (struct tt_piece){.flight = NULL};
 }
 
@@ -209,7 +217,7 @@ static void publish_on(struct tt_channel *c)
             tt_ring_first(&c->out)->spoilt |= f->failed;
             f->over = --f->undone == 0 && f->moved == f->bytes;
         }
-        tt_ring_publish(&c->out);
+        tt_channel_publish(c);
     }
 }
 
@@ -229,7 +237,7 @@ void tt_channel_end_receive(struct tt_channel *c, struct tt_flight *f)
 static void let_go(struct tt_channel *c, struct tt_piece piece)
 {
     if (!piece.flight && tt_ring_is_level(&c->in)) {
-        tt_ring_pass(&c->in);
+        tt_channel_drop(c);
         return;
     }
     c->landing[tt_ring_slot(&c->in, c->in.ahead)] = piece;
@@ -287,7 +295,7 @@ static struct tt_piece land(struct tt_flight *f, const char *bytes, size_t n)
 /* Is the other to know how long it takes to read it? */
 static bool tells_pace(const struct tt_record *r)
 {
-    return r->length >= TT_PUT_LEAST && r->stores < TT_NSTORES;
+    return !r->is_inline && r->stores < TT_NSTORES;
 }
 
 /* The same, for that. */
@@ -299,7 +307,7 @@ static struct tt_piece land_timed(struct tt_channel *c, struct tt_flight *f, con
     const struct tt_piece piece = land(f, bytes, r->length);
 
     if (tells)
-        tt_pace_see(c->in.pace, r->stores, tt_ticks() - start, r->length);
+        tt_pace_see(c->in.pace, r->stores, tt_ticks_after() - start, r->length);
     return piece;
 }
 
@@ -415,7 +423,7 @@ static void receive_on(struct tt_channel *c)
     bool is_long = false;
 
     while (!is_long && c->expected > 0 && (r = tt_ring_look(&c->in))) {
-        is_long = !r->is_inline && r->length > TT_PUT_LEAST;
+        is_long = !r->is_inline && r->length > LONG_PIECE;
         if (!read_record(c, r))
             return;
     }
@@ -429,7 +437,7 @@ static void pass_on(struct tt_channel *c)
 
     while (!tt_ring_is_level(&c->in) && is_over(piece = &c->landing[tt_ring_slot(&c->in, c->in.next)], TT_UP)) {
         f = piece->flight;
-        tt_ring_pass(&c->in);
+        tt_channel_drop(c);
         if (f) {
             f->undone--;
             tt_channel_end_receive(c, f);
@@ -504,58 +512,34 @@ bool tt_channel_is_short(const struct tt_channel *c, size_t n)
     return n <= TT_PUT_WHOLE && n <= chunk_of(c, n);
 }
 
-bool tt_channel_send_now(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n)
+bool tt_channel_send_bytes(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n)
 {
-    const bool is_inline = n <= TT_INLINE, is_free = !c->sends.first && !c->broken && tt_ring_is_level(&c->out);
     char *bytes;
-    struct tt_record *r = is_free ? tt_ring_claim(&c->out, is_inline ? 0 : n, &bytes) : NULL;
+    struct tt_record *r = tt_ring_claim(&c->out, n, &bytes);
 
     if (!r)
         return false;
-    r->length = (uint32_t)n;
-    r->context = context;
-    r->tag = tag;
-    r->kind = TT_BEGINS;
-    r->is_inline = is_inline;
-    r->spoilt = false;
-    if (is_inline) {
-        memcpy(r->data, buf, n);
-    } else {
-        r->total = n;
-        r->stores = tt_put(&c->put, bytes, buf, n);
-    }
-    tt_ring_publish(&c->out);
+    tt_record_begin(r, context, tag, n);
+    r->total = n;
+    r->stores = tt_put(&c->put, bytes, buf, n);
+    tt_channel_publish(c);
     return true;
 }
 
-/* Is it the whole of that message, as it should be? */
-static bool is_all_of(const struct tt_record *r, uint64_t context, int tag, size_t n)
+const char *tt_channel_look_at_bytes(struct tt_channel *c, const struct tt_record *r)
 {
-    return r->kind == TT_BEGINS && r->tag == tag && r->context == context && r->length == n && !r->spoilt &&
-           (r->is_inline || r->total == n);
-}
-
-const char *tt_channel_look(struct tt_channel *c, uint64_t context, int tag, size_t n, unsigned *more)
-{
-    const struct tt_record *r;
-
-    if (c->expected || c->strays || c->broken || !tt_ring_is_level(&c->in))
-        return NULL;
-    while (!(r = tt_ring_look(&c->in)) && *more > 0)
-        --*more;
-    if (!r || !is_all_of(r, context, tag, n))
+    if (r->total != r->length)
         return NULL;
     c->looked = tells_pace(r) ? tt_ticks() : 0;
-    return r->is_inline ? r->data : c->in.bytes + (n ? r->at : 0);
+    return c->in.bytes + r->at;
 }
 
-void tt_channel_pass(struct tt_channel *c)
+void tt_channel_tell_pace(struct tt_channel *c)
 {
     const struct tt_record *r = tt_ring_first(&c->in);
 
-    if (c->looked)
-        tt_pace_see(c->in.pace, r->stores, tt_ticks() - c->looked, r->length);
-    tt_ring_pass(&c->in);
+    tt_pace_see(c->in.pace, r->stores, tt_ticks_after() - c->looked, r->length);
+    c->looked = 0;
 }
 
 void tt_channel_poll(struct tt_channel *c)

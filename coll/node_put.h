@@ -3,8 +3,9 @@
  * it was read: cheap where the two cores share a cache, and four times as slow as memory where they do not. A store
  * past the caches fetches nothing, but then the other reads from memory, half as fast as from a cache (doc/node.md).
  * Which is better is measured as bytes are written and read, since it may change: virtual machines are moved, and so
- * are ranks that are not bound. It is the writer's choice alone: whoever reads finds the same bytes in the same place.
- */
+ * are ranks that are not bound. It depends on how many they are, too, since what is past the caches has to be awaited.
+ * It is the writer's choice alone: whoever reads finds the same bytes in the same place. Both look at the clock for each long
+ * piece, and for one in eight of the others. */
 #ifndef TT_NODE_PUT_H
 #define TT_NODE_PUT_H
 
@@ -12,32 +13,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From here on it is worth a look at the clock; and so many are always written at once. */
-enum { TT_PUT_LEAST = 4 << 10, TT_PUT_WHOLE = 16 << 10 };
+/* Fewer are written plainly without a thought; and so many are always written at once, and timed. */
+enum { TT_PUT_LEAST = 512, TT_PUT_WHOLE = 16 << 10 };
+
+/* Up to twice as many bytes are alike; long ones all are. */
+enum { TT_PUT_SIZES = 4 };
 
 enum tt_stores { TT_STORES_PLAIN, TT_STORES_PAST, TT_NSTORES };
 
 /* What a MiB takes that is written in either way, in ticks, as it was seen lately; 0: not yet. One side writes it, for
  * itself or the other to read, as it is. */
 struct tt_pace {
-    _Atomic uint32_t of[TT_NSTORES];
+    _Atomic uint32_t of[TT_PUT_SIZES][TT_NSTORES];
 };
 
-/* n bytes have taken so long. */
+/* n bytes, TT_PUT_LEAST or more, have taken so long. */
 void tt_pace_see(struct tt_pace *p, enum tt_stores stores, uint64_t ticks, size_t n);
 
 /* Of who writes. */
 struct tt_put {
     struct tt_pace writing;        /* zeros at first */
     const struct tt_pace *reading; /* the other's */
-    enum tt_stores best;
-    unsigned turn;
+    struct tt_way {
+        enum tt_stores best;
+        unsigned turn;
+    } way[TT_PUT_SIZES];
 };
 
 /* How many of n bytes are to be written at once: sometimes TT_PUT_WHOLE, to try what is not the best. */
 size_t tt_put_most(const struct tt_put *p, size_t n);
 
-/* So many. They are there for the other as soon as a flag is raised, written in the way that is returned. */
+/* So many. They are there for the other as soon as a flag is raised, written in the way that is returned; or
+ * TT_NSTORES: the other need not look how long they take him. */
 enum tt_stores tt_put(struct tt_put *p, void *to, const void *from, size_t n);
 
 #endif

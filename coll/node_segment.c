@@ -25,7 +25,8 @@ enum {
     MOST_BYTES = 128 << 20, /* of all pieces together */
     MOST_PIECE = 1 << 20,
     LEAST_PIECE = 2 << 10,
-    HEAD = 4096,
+    PAGE = 4096,
+    LINE = 64,
     MOST_GROUPS = 16 /* of ranks that are of one node and share no memory: the rest stays alone */
 };
 
@@ -49,7 +50,13 @@ static uint64_t piece_for(int n)
     const uint64_t pairs = (uint64_t)n * (uint64_t)(n - 1);
     const uint64_t fair = MOST_BYTES / pairs;
 
-    return fair > MOST_PIECE ? MOST_PIECE : fair >= HEAD ? fair / HEAD * HEAD : fair / 64 * 64;
+    return fair > MOST_PIECE ? MOST_PIECE : fair >= PAGE ? fair / PAGE * PAGE : fair / LINE * LINE;
+}
+
+/* The mark, and a line for each rank. */
+static uint64_t head_for(int n)
+{
+    return ((uint64_t)(1 + n) * LINE + PAGE - 1) / PAGE * PAGE;
 }
 
 static int make_file(enum way way, struct offer *o)
@@ -84,7 +91,7 @@ static int give_length(int fd, enum way way, int n, struct offer *o)
     int error = ENOSPC;
 
     for (o->pair = piece_for(n); o->pair >= LEAST_PIECE; o->pair /= 2) {
-        o->size = HEAD + o->pair * (uint64_t)n * (uint64_t)(n - 1);
+        o->size = head_for(n) + o->pair * (uint64_t)n * (uint64_t)(n - 1);
         error = try_length(fd, way, o->size);
         if (error == 0)
             return 0;
@@ -212,6 +219,7 @@ static struct tt_segment try_group(MPI_Comm comm, MPI_Comm *rest, char *why, siz
     s.memory = a.memory;
     s.size = a.offer.size;
     s.pair = a.offer.pair;
+    s.head = head_for(n);
     s.sees_pids = way == BY_MEMFD;
     return s;
 }
@@ -248,5 +256,10 @@ void tt_segment_close(struct tt_segment *s)
 
 void *tt_segment_piece(const struct tt_segment *s, int n, int from, int to)
 {
-    return s->memory + HEAD + s->pair * ((size_t)from * (size_t)(n - 1) + (size_t)(to - (to > from)));
+    return s->memory + s->head + s->pair * ((size_t)from * (size_t)(n - 1) + (size_t)(to - (to > from)));
+}
+
+void *tt_segment_line(const struct tt_segment *s, int rank)
+{
+    return s->memory + (1 + (size_t)rank) * LINE;
 }

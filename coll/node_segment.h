@@ -10,6 +10,7 @@
 struct tt_segment {
     char *memory; /* all zero at first; NULL: this rank shares memory with nobody */
     size_t size;
+    size_t head;      /* of it, in front of all pieces */
     size_t pair;      /* bytes of a piece */
     MPI_Comm members; /* who shares it, the caller's to free; MPI_COMM_NULL if there is none */
     bool sees_pids;   /* its members name processes alike */
@@ -22,5 +23,8 @@ void tt_segment_close(struct tt_segment *s);
 
 /* What rank from of n members writes to rank to. */
 void *tt_segment_piece(const struct tt_segment *s, int n, int from, int to);
+
+/* The line of a rank. */
+void *tt_segment_line(const struct tt_segment *s, int rank);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A wait has up to three stages: polling without a pause, which notices at once; yielding the core before each poll, so
  * that a rank which shares it can send what this one waits for; and, after so long a wait that it makes no difference,
- * short sleeps, so that a rank far ahead of the others does not burn a core. Sleeps are bounded, not ended by whoever
- * sends: what is waited for may come from the MPI below, or a GPU, which wake nobody.
+ * sleeps, so that a rank far ahead of the others does not burn a core. Who is of this node and sends ends them
+ * (node_bed.h). They are bounded all the same, since what is waited for may come from the MPI below, or a GPU, which
+ * wake nobody: short at first, and then longer, as far as they make no difference to how long it has taken, and only
+ * while the MPI below has nothing to do when it is asked.
  *
  * Where ranks of a node share memory, their messages do not pass through the MPI below, which moves on only what it is
  * called about: so it is called now and then. And a rank that was killed raises no flag: after long waits it is looked
@@ -18,13 +20,17 @@
 #include "coll/config.h"
 #include "coll/node.h"
 #include "coll/progress.h"
+#include "coll/ticks.h"
 #include "coll/world.h"
 
 enum {
-    SPINS = 1000,        /* polls before the first yield */
-    GLANCES = 4000,      /* which are shorter: some microseconds */
-    PATIENCE_MS = 10,    /* before the first sleep */
-    SLEEP_NS = 50000,    /* and the kernel takes as much again */
+    SPINS = 1000,     /* polls before the first yield */
+    GLANCES = 4000,   /* which are shorter: some microseconds */
+    PATIENCE_MS = 10, /* before the first sleep */
+    SLEEP_NS = 50000, /* and the kernel takes as much again; */
+    MOST_SLEEP_NS = 1000000,
+    SHARE = 32,          /* what part of the time so far a sleep may be */
+    MOVES_NS = 4000,     /* a call of the MPI below that takes longer has moved something */
     POLLS_PER_CALL = 128 /* of the MPI below, and look at the clock */
 };
 
@@ -43,8 +49,9 @@ void tt_wait_open(bool crowded)
 /* How far a wait has come. */
 struct wait {
     unsigned polls;
-    int64_t since; /* milliseconds; 0: nobody has looked */
+    int64_t start, since; /* milliseconds; 0: nobody has looked; since then, or since when ranks were looked after */
     bool is_long;
+    int64_t nap; /* how long the next sleep is to be, in nanoseconds */
 };
 
 /* A yield may take as long as others run, so that it is time that tells, and not how often. */
@@ -56,7 +63,7 @@ static void look_at_clock(struct wait *w)
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
     now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
     if (w->since == 0)
-        w->since = now;
+        w->start = w->since = now;
     w->is_long |= now - w->since >= PATIENCE_MS;
     if (!w->is_long || now - w->since < PATIENCE_MS)
         return;
@@ -88,18 +95,39 @@ static void call_mpi(void)
     PMPI_Iprobe(MPI_ANY_SOURCE, NOBODYS, tt_world(), &flag, &status);
 }
 
-static void pause_in(struct wait *w)
+/* Who is in the middle of a message of many steps is not to wait for each of them. */
+static void ask_mpi(struct wait *w)
+{
+    const int64_t start = w->is_long ? tt_nanoseconds(CLOCK_MONOTONIC) : 0;
+
+    call_mpi();
+    if (w->is_long && tt_nanoseconds(CLOCK_MONOTONIC) - start > MOVES_NS)
+        w->nap = SLEEP_NS;
+}
+
+static bool nap(struct wait *w, bool (*done)(void *), void *what)
+{
+    const int64_t fair = (w->since - w->start) * (1000000 / SHARE);
+    const bool over = tt_node_sleep(done, what, w->nap);
+
+    if (tt_node_wakes() && 2 * w->nap <= MOST_SLEEP_NS && 2 * w->nap <= fair)
+        w->nap *= 2;
+    return over;
+}
+
+/* Between two polls. True: it is done. */
+static bool pause_in(struct wait *w, bool (*done)(void *), void *what)
 {
     if (is_time() || sleeps(w)) { /* before each sleep: another's call may take many steps of this rank's MPI */
-        call_mpi();
+        ask_mpi(w);
         look_at_clock(w);
     }
     if (tt_config.wait == SPIN || w->polls++ < spins)
-        return;
+        return false;
     if (sleeps(w))
-        nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
-    else
-        sched_yield();
+        return nap(w, done, what);
+    sched_yield();
+    return false;
 }
 
 unsigned tt_wait_glances(void)
@@ -116,15 +144,14 @@ void tt_wait_in_passing(void)
 void tt_wait(bool (*done)(void *), void *what)
 {
     const bool counts = tt_progress_thread_runs();
-    struct wait w = {.polls = 0};
+    struct wait w = {.nap = SLEEP_NS};
 
     if (counts) {
         atomic_fetch_add(&waiting, 1);
         tt_progress_thread_note_wait();
     }
-    do
-        pause_in(&w);
-    while (!done(what));
+    while (!pause_in(&w, done, what) && !done(what))
+        ;
     if (!counts)
         return;
     atomic_fetch_sub(&waiting, 1);

@@ -6,6 +6,7 @@
 #ifndef TT_TICKS_H
 #define TT_TICKS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -32,16 +33,34 @@ static inline uint64_t tt_counter(void)
 {
     return __builtin_ia32_rdtsc();
 }
+
+/* Nothing begins before what stands before it has ended. */
+static inline void tt_counter_waits(void)
+{
+    __builtin_ia32_lfence();
+}
 #else
 static inline uint64_t tt_counter(void)
 {
     return 0;
+}
+
+static inline void tt_counter_waits(void)
+{
 }
 #endif
 
 static inline uint64_t tt_ticks(void)
 {
     return tt_counter_is_steady ? tt_counter() : (uint64_t)tt_nanoseconds(CLOCK_MONOTONIC);
+}
+
+/* Now, once what was stored before is stored, and what was loaded is here: a processor may look at its counter before. */
+static inline uint64_t tt_ticks_after(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    tt_counter_waits();
+    return tt_ticks();
 }
 
 /* Now, on both. */

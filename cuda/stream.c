@@ -11,7 +11,7 @@ enum { LINE = 64 };
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-size_t tt_stream_from = 8 << 20;
+size_t tt_stream_from = 16 << 20;
 
 /* Whole lines, to where one begins. */
 static void stream_lines(char *to, const char *from, size_t lines)

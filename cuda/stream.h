@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* From how many bytes on that one call moves, its sources and its result together, that is: more than a share of the last
- * cache holds. It is a constant, 8 MiB, because what the system says of the cache is not to be trusted: a virtual
+ * cache holds. It is a constant, 16 MiB, because what the system says of the cache is not to be trusted: a virtual
  * machine with 32 MiB of it said 320. SIZE_MAX where the processor has no such stores. */
 extern size_t tt_stream_from;
 

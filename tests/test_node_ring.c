@@ -7,6 +7,11 @@
  * vector clocks. The model itself is tried, too: without release, or with a ring that frees too early, it must find
  * one.
  *
+ * So is how a side that has nothing to do sleeps until it is called (coll/node_bed.h), both being readers of what they
+ * wait for: a reader that waits for a record, and a writer that waits for room. A sleep has no end of its own here, so
+ * a call that is lost leaves somebody asleep for ever. The fence that the kernel has all pass is the model's, too, and
+ * without it the model must find such a loss.
+ *
  * Each side is a coroutine that stops before each read of a flag. It need not stop before it raises one: the other,
  * reading later, can still see what was there before. An execution is a list of choices; the next one differs in the
  * last choice that had an alternative. */
@@ -21,6 +26,10 @@
 typedef uint32_t tt_flag;
 static uint32_t tt_flag_read(tt_flag *flag);
 static void tt_flag_raise(tt_flag *flag, uint32_t value);
+static uint32_t tt_flag_glance(tt_flag *flag);
+static void tt_flag_count(tt_flag *flag, int more);
+static void tt_flag_fence_all(void);
+#include "coll/node_bed.h"
 #include "coll/node_ring.c"
 
 /* Check writes a note for each assertion that holds, which takes longer than an execution. */
@@ -67,7 +76,7 @@ static bool next_execution(void)
 /* ---- weak memory ---- */
 
 enum { WRITER, READER, SIDES };
-enum { MOST_FLAGS = 8, MOST_STORES = 32, LINES = 12 };
+enum { MOST_FLAGS = 12, MOST_STORES = 32, LINES = 12 };
 
 struct clock {
     int of[SIDES];
@@ -76,6 +85,10 @@ struct clock {
 static struct {
     bool explores; /* else there is one side at a time, and no weakness */
     bool releases; /* as it should */
+    bool sleeps, fences;
+    tt_flag *until[SIDES]; /* asleep, until this is no longer at */
+    uint32_t at[SIDES];
+    int lost; /* calls */
     int side;
     bool started[SIDES], ended[SIDES];
     jmp_buf stopped[SIDES], scheduler;
@@ -127,22 +140,36 @@ static void stop_here(void)
         _longjmp(model.scheduler, 1);
 }
 
-static uint32_t tt_flag_read(tt_flag *at)
+/* Which of its values is seen. */
+static int see(struct flag *f)
 {
-    struct flag *f = flag_of(at);
-    struct clock *now = &model.now[model.side];
     int oldest, i;
 
     stop_here();
     oldest = f->seen[model.side];
     for (i = oldest + 1; i < f->nstores; i++)
-        if (knows(now, f->stores[i].side, f->stores[i].when.of[f->stores[i].side]))
+        if (knows(&model.now[model.side], f->stores[i].side, f->stores[i].when.of[f->stores[i].side]))
             oldest = i;
     i = model.explores ? f->nstores - 1 - choose(f->nstores - oldest) : f->nstores - 1;
     f->seen[model.side] = i;
+    return i;
+}
+
+static uint32_t tt_flag_read(tt_flag *at)
+{
+    struct flag *f = flag_of(at);
+    const int i = see(f);
+
     if (model.releases && i > 0)
-        learn(now, &f->stores[i].when);
+        learn(&model.now[model.side], &f->stores[i].when);
     return f->stores[i].value;
+}
+
+static uint32_t tt_flag_glance(tt_flag *at)
+{
+    struct flag *f = flag_of(at);
+
+    return f->stores[see(f)].value;
 }
 
 static void tt_flag_raise(tt_flag *at, uint32_t value)
@@ -155,6 +182,49 @@ static void tt_flag_raise(tt_flag *at, uint32_t value)
     f->stores[f->nstores].when = model.now[model.side];
     f->seen[model.side] = f->nstores++;
     model.now[model.side].of[model.side]++; /* what it does from now on, that does not tell */
+}
+
+/* Each word that is counted is changed by one side. */
+static void tt_flag_count(tt_flag *at, int more)
+{
+    struct flag *f = flag_of(at);
+
+    tt_flag_raise(at, f->stores[f->nstores - 1].value + (uint32_t)more);
+}
+
+/* What is stored by now is seen by all from now on. */
+static void tt_flag_fence_all(void)
+{
+    stop_here();
+    for (struct flag *f = flags; model.fences && f->flag; f++)
+        for (int side = 0; side < SIDES; side++)
+            f->seen[side] = f->nstores - 1;
+}
+
+/* ---- sleeping ---- */
+
+static struct tt_bed beds[SIDES];
+
+void tt_bed_call(struct tt_bed *bed)
+{
+    tt_flag_count(&bed->calls, 1);
+}
+
+/* The kernel looks at what is there, and not at what may be seen. */
+void tt_bed_sleep(struct tt_bed *bed, uint32_t calls, long ns)
+{
+    (void)ns;
+    model.until[model.side] = &bed->calls;
+    model.at[model.side] = calls;
+    stop_here();
+    model.until[model.side] = NULL;
+}
+
+static bool can_go_on(int side)
+{
+    const struct flag *f = model.until[side] ? flag_of(model.until[side]) : NULL;
+
+    return !model.ended[side] && (!f || f->stores[f->nstores - 1].value != model.at[side]);
 }
 
 /* ---- memory that is no flag ---- */
@@ -179,7 +249,8 @@ static void use(const void *from, size_t n)
 
 /* ---- the two sides ---- */
 
-enum { BEFORE = 3, PASSED_BEFORE = 1, MESSAGES = 6, TRIES = 2 };
+enum { BEFORE = 3, PASSED_BEFORE = 1, MESSAGES = 6, NEWS = 2, TRIES = 2 };
+static int last = MESSAGES; /* of them, that there are */
 
 static struct tt_ring out, in;
 static uint64_t ends[4];
@@ -197,6 +268,12 @@ static size_t length_of(int message)
     return (size_t)in_lines[mix][message % 3] * TT_LINE;
 }
 
+static void rouse(int side)
+{
+    if (model.sleeps && model.explores)
+        tt_bed_rouse(&beds[side]);
+}
+
 static bool write_one(void)
 {
     const size_t n = length_of(written);
@@ -212,6 +289,7 @@ static bool write_one(void)
     memset(bytes, written + 1, n);
     written++;
     tt_ring_publish(&out);
+    rouse(READER);
     return true;
 }
 
@@ -234,15 +312,36 @@ static bool read_one(void)
     got++;
     if (!frees_early)
         tt_ring_pass(&in);
+    rouse(WRITER);
     return true;
+}
+
+static bool move(int side)
+{
+    return side == WRITER ? write_one() : read_one();
+}
+
+/* Until it is called, if there is nothing to do. */
+static void rest(int side)
+{
+    const uint32_t calls = tt_bed_lie_down(&beds[side]);
+
+    if (!move(side))
+        tt_bed_sleep(&beds[side], calls, 0);
+    tt_bed_get_up(&beds[side]);
 }
 
 static void work(void)
 {
-    const int side = model.side;
+    const int side = model.side, *count = side == WRITER ? &written : &got;
 
-    for (int tries = 0; tries < TRIES && (side == WRITER ? written : got) < MESSAGES;)
-        tries += !(side == WRITER ? write_one() : read_one());
+    for (int tries = 0; tries < TRIES && *count < last;) {
+        const bool moved = move(side);
+
+        tries += !moved && !model.sleeps;
+        if (!moved && model.sleeps)
+            rest(side);
+    }
     model.ended[side] = true;
     _longjmp(model.scheduler, 1);
 }
@@ -299,10 +398,13 @@ static void execute(void)
 {
     prepare();
     model.explores = true;
-    for (int i = 0; i < SIDES; i++)
+    for (int i = 0; i < SIDES; i++) {
         model.started[i] = model.ended[i] = false;
-    while (!model.ended[WRITER] || !model.ended[READER])
-        let(model.ended[WRITER] ? READER : model.ended[READER] ? WRITER : choose(SIDES));
+        model.until[i] = NULL;
+    }
+    while (can_go_on(WRITER) || can_go_on(READER))
+        let(!can_go_on(WRITER) ? READER : !can_go_on(READER) ? WRITER : choose(SIDES));
+    model.lost += !model.ended[WRITER] || !model.ended[READER];
 }
 
 /* What is left when both have given up gets through once they try again. */
@@ -321,13 +423,13 @@ static int explore(void)
     int n = 0;
 
     memset(&choices, 0, sizeof choices);
-    model.races = 0;
+    model.races = model.lost = 0;
     do {
         execute();
         n++;
         if (model.releases && !frees_early)
             finish();
-    } while (!(model.races && (frees_early || !model.releases)) && next_execution());
+    } while (!(model.races && (frees_early || !model.releases)) && !model.lost && next_execution());
     return n;
 }
 
@@ -363,6 +465,37 @@ START_TEST(who_frees_before_reading_makes_a_race)
 }
 END_TEST
 
+/* Fewer messages: there is more to be tried. Records run out, and with them room. */
+static int explore_sleep(bool fences)
+{
+    int n;
+
+    model.releases = model.sleeps = true;
+    model.fences = fences;
+    frees_early = false;
+    mix = 0;
+    last = BEFORE + NEWS;
+    n = explore();
+    model.sleeps = false;
+    last = MESSAGES;
+    return n;
+}
+
+START_TEST(every_interleaving_wakes_who_sleeps)
+{
+    ck_assert_int_gt(explore_sleep(true), 1000);
+    ck_assert_int_eq(model.races, 0);
+    ck_assert_int_eq(model.lost, 0);
+}
+END_TEST
+
+START_TEST(without_the_fence_a_call_is_lost)
+{
+    explore_sleep(false);
+    ck_assert_int_gt(model.lost, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("node_ring");
@@ -376,6 +509,8 @@ int main(void)
     tcase_add_test(all, every_interleaving_brings_all_in_order_without_a_race);
     tcase_add_test(all, without_release_there_is_a_race);
     tcase_add_test(all, who_frees_before_reading_makes_a_race);
+    tcase_add_test(all, every_interleaving_wakes_who_sleeps);
+    tcase_add_test(all, without_the_fence_a_call_is_lost);
     suite_add_tcase(s, all);
     srunner_run_all(r, CK_NORMAL);
     failed = srunner_ntests_failed(r);

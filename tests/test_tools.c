@@ -645,6 +645,29 @@ START_TEST(sizes_are_told_as_they_were_given)
 }
 END_TEST
 
+/* Between what NCCL alone takes and what it takes with the vote lies another algorithm, which then runs: the table is
+ * to show why. */
+START_TEST(the_vote_is_explained)
+{
+    expect_status(0, "@ explain allreduce --topo h100x8 --bytes 1M --memory device");
+    expect_said("* two_level ");
+    expect_said("\nnccl: 39 us of it for the ranks to agree on it; TUTTI_UNIFORM=1 spares that.\n");
+    ck_assert(strstr(said, "* two_level") < strstr(said, "  nccl "));
+    expect_status(0, "@ explain allreduce --topo h100x8 --bytes 1M --memory device --json");
+    expect_said("\"vote_seconds\": 3.9");
+    expect_status(0, "TUTTI_UNIFORM=1 @ explain allreduce --topo h100x8 --bytes 1M --memory device");
+    expect_said("* nccl ");
+    expect_count("to agree", 0);
+}
+END_TEST
+
+START_TEST(too_many_segments_are_not_counted)
+{
+    expect_status(0, "TUTTI_BCAST=chain/8 @ explain bcast --bytes 1G");
+    expect_said("* would run (TUTTI_BCAST; slow: ");
+}
+END_TEST
+
 START_TEST(many_ranks_are_explained_at_once)
 {
     expect_status(0, "timeout 20 @ explain %s -n 4096 --topo scale-rails --bytes 64K", _i ? "alltoall" : "allreduce");
@@ -790,7 +813,7 @@ static const struct {
     {"@", 2, {"Usage: tutti COMMAND"}},
     {"@ draw allreduse ring", 2, {"there is no collective \"allreduse\"", "allreduce, reduce, bcast", "barrier"}},
     {"@ draw allreduce rign", 2, {"there is no algorithm \"rign\" for allreduce", "ring", "native"}},
-    {"@ draw", 2, {"there is no collective \"\""}},
+    {"@ draw", 2, {"say which collective; there are: allreduce, "}},
     {"@ draw allreduce native", 1, {"native is not drawn"}},
     {"@ draw allreduce ring -n 0", 2, {"-n wants a positive number, not \"0\""}},
     {"@ draw allreduce ring -n 65", 2, {"up to 64 ranks"}},
@@ -803,7 +826,7 @@ static const struct {
     {"@ explain allreduce --type quux", 2, {"there is no type \"quux\"", "double"}},
     {"@ explain allreduce --op quux", 2, {"there is no op \"quux\"", "sum, prod"}},
     {"@ explain allreduce --op maxloc", 2, {"maxloc has no meaning for float"}},
-    {"@ cost", 2, {"there is no collective \"\"", "allreduce"}},
+    {"@ cost", 2, {"say which collective; there are: allreduce, "}},
     {"@ cost allreduce", 2, {"wants --alpha TIME and --bandwidth RATE, or --topo FILE"}},
     {"@ cost allreduce --alpha 5 --bandwidth 1GB/s", 2, {"--alpha wants a time such as 20us", "not \"5\""}},
     {"@ cost allreduce --alpha 5us --bandwidth 1GB", 2, {"--bandwidth wants a rate such as 25GB/s", "not \"1GB\""}},
@@ -874,7 +897,13 @@ static const struct {
     {"@ bench --json - --plot -", 2, {"give one of them a file"}},
     {"@ bench --compare a.json", 2, {"--compare wants two files that --json wrote"}},
     {"@ bench --compare a.json b.json c.json", 2, {"\"c.json\" is one too many"}},
-    {"@ bench --compare /no/such/a.json /no/such/b.json", 1, {"/no/such/a.json"}},
+    {"@ bench --compare /no/such/a.json /no/such/b.json", 1, {"bench: /no/such/a.json cannot be read: No such file"}},
+    {"@ bench --from /no/such/a.json", 1, {"bench: /no/such/a.json cannot be read: No such file"}},
+    {"@ scaling /no/such/a.json /no/such/b.json", 1, {"/no/such/a.json cannot be read: No such file"}},
+    {"@ bench -b 3", 2, {"-b 3: 3 bytes are no whole number, from 1 up, of float, of 4 bytes each"}},
+    {"@ bench -b 0", 2, {"-b 0: 0 bytes are no whole number, from 1 up, of float"}},
+    {"@ bench -e 8 -t c64", 2, {"-e 8 is less than the smallest size, 16 bytes"}},
+    {"@ explain", 2, {"say which collective; there are: allreduce, "}},
     {"TUTTI_ALLREDUCE=rign @ explain allreduce", 1, {"rign", "ring"}},
     {"@ explain allreduce --nodes 2", 2, {"--nodes is of a topology: say which one by --topo"}},
     {"@ explain allreduce --topo h100x8 --place anywhere", 1, {"no placement \"anywhere\"", "block, round-robin"}},
@@ -1411,6 +1440,8 @@ static TCase *explain_case(void)
     tcase_add_test(all, measured_times_are_told);
     tcase_add_test(all, the_variables_topology_counts);
     tcase_add_test(all, sizes_are_told_as_they_were_given);
+    tcase_add_test(all, the_vote_is_explained);
+    tcase_add_test(all, too_many_segments_are_not_counted);
     tcase_add_loop_test(all, many_ranks_are_explained_at_once, 0, 2);
     tcase_add_test(all, a_chart_marks_what_is_chosen);
     tcase_add_test(all, a_plot_is_a_picture);

@@ -55,11 +55,14 @@ void tool_print_algs(FILE *out, enum tt_coll coll)
 
 enum tt_coll tool_coll(const struct argp_state *state, const char *name)
 {
-    const enum tt_coll coll = tt_coll_find(name, strlen(name));
+    const enum tt_coll coll = name ? tt_coll_find(name, strlen(name)) : TT_NCOLLS;
 
     if (coll < TT_NCOLLS)
         return coll;
-    fprintf(stderr, "%s: there is no collective \"%s\"; there are: ", state->name, name);
+    if (name)
+        fprintf(stderr, "%s: there is no collective \"%s\"; there are: ", state->name, name);
+    else
+        fprintf(stderr, "%s: say which collective; there are: ", state->name);
     tool_print_colls(stderr);
     fputc('\n', stderr);
     exit(TOOL_USAGE);

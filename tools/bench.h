@@ -23,6 +23,7 @@ struct tool_bench_arguments {
     uint64_t colls;         /* bits 1 << enum tt_coll */
     const char *algorithms; /* "native,ring"; NULL: all */
     int64_t least, most;    /* bytes, of the vector or of a block */
+    bool least_given, most_given;
     int factor;             /* from a size to the next */
     const char *type_name, *op_name;
     enum tt_type type;

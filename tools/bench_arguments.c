@@ -160,7 +160,13 @@ static void settle_sizes(const struct argp_state *state, struct tool_bench_argum
                  (long long)a->least, (long long)a->most);
     if (a->factor < 2)
         tool_die(state, TOOL_USAGE, "-f wants a whole number from 2 up");
+    if (a->least_given && (a->least == 0 || a->least % unit))
+        tool_die(state, TOOL_USAGE, "-b %lld: %lld bytes are no whole number, from 1 up, of %s, of %lld bytes each",
+                 (long long)a->least, (long long)a->least, a->type_name, (long long)unit);
     a->least = a->least < unit ? unit : a->least;
+    if (a->most_given && a->most < a->least)
+        tool_die(state, TOOL_USAGE, "-e %lld is less than the smallest size, %lld bytes", (long long)a->most,
+                 (long long)a->least);
     a->most = a->most < a->least ? a->least : a->most;
 }
 
@@ -309,9 +315,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'b':
         a->least = tool_size(state, "-b", arg);
+        a->least_given = true;
         return 0;
     case 'e':
         a->most = tool_size(state, "-e", arg);
+        a->most_given = true;
         return 0;
     case 'f':
         a->factor = tool_positive(state, "-f", arg);

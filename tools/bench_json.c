@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Results for machines, and read again. Times are microseconds, bandwidths 10^9 bytes per second, sizes bytes; every
  * object of "results" tells by itself what it is a result of. */
+#include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <string.h>
@@ -173,8 +174,10 @@ int tool_bench_read(const char *file, struct tool_results *r, char *why, size_t 
     size_t i = 0;
 
     *r = (struct tool_results){0};
-    if (!all)
-        snprintf(why, size, "%s:%d: %s", file, error.line < 0 ? 0 : error.line, error.text);
+    if (!all && error.line < 1)
+        snprintf(why, size, "%s cannot be read: %s", file, strerror(errno));
+    else if (!all)
+        snprintf(why, size, "%s:%d: %s", file, error.line, error.text);
     else if (!json_is_array(rows) || json_array_size(rows) == 0)
         snprintf(why, size,
                  "%s: there is no list \"results\" with anything in it: is it what tutti bench --json wrote?", file);

@@ -198,7 +198,7 @@ static void settle(const struct argp_state *state, struct arguments *a)
     if (a->p2p && a->alg_name)
         tool_die(state, TOOL_USAGE, "p2p has no algorithms; \"%s\" is one too many", a->alg_name);
     if (!a->p2p)
-        a->coll = tool_coll(state, a->what ? a->what : "");
+        a->coll = tool_coll(state, a->what);
     settle_topo(state, a);
     for (int r = 0; !a->seats.file && a->launch > 0 && r < a->topo->size; r++)
         a->topo->seats[r].gpu = r;

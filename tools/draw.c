@@ -91,8 +91,6 @@ static const struct tt_alg *settle(const struct argp_state *state, struct argume
 {
     const struct tt_alg *alg;
 
-    if (!a->coll)
-        tool_coll(state, "");
     a->shape.coll = tt_coll_family(tool_coll(state, a->coll));
     alg = tool_alg(state, a->shape.coll, a->alg ? a->alg : "");
     a->shape.size = a->seats.ranks;

@@ -9,6 +9,7 @@
 #include "coll/config.h"
 #include "coll/sizes.h"
 #include "cuda/nccl.h"
+#include "selector/nccl.h"
 #include "tools/explain.h"
 #include "tools/types.h"
 
@@ -157,6 +158,11 @@ const char *tool_ask_no_nccl(const struct tool_ask *a)
     return a->shape.commutes ? NULL : "NCCL can only reduce what MPI predefines";
 }
 
+double tool_ask_vote(const struct tool_ask *a)
+{
+    return tt_config.uniform ? 0 : tt_vote_seconds(a->net);
+}
+
 struct tt_topo *tool_ask_topology(const struct tool_ask *a, int ranks, int nodes, const char *place, char *why,
                                   size_t size)
 {
@@ -227,7 +233,7 @@ static void settle(const struct argp_state *state, struct tool_ask *a)
 {
     char why[1024];
 
-    a->coll = tool_coll(state, a->coll_name ? a->coll_name : "");
+    a->coll = tool_coll(state, a->coll_name);
     a->shape.coll = tt_coll_family(a->coll);
     tt_config_point_out_unknown();
     if (tt_config_load(why, sizeof why))

@@ -42,6 +42,9 @@ struct tt_topo *tool_ask_topology(const struct tool_ask *a, int ranks, int nodes
 /* Why NCCL cannot serve it, whatever its size; or NULL. */
 const char *tool_ask_no_nccl(const struct tool_ask *a);
 
+/* What it takes the ranks to agree on NCCL, which counts against it; 0 where they need not. */
+double tool_ask_vote(const struct tool_ask *a);
+
 /* ---- explain_count.c: what each algorithm costs ---- */
 
 enum { TOOL_MAX_ROWS = 64, TOOL_ALL_RANKS = 128 }; /* more ranks than that are not all counted: a few stand for all */
@@ -52,6 +55,7 @@ struct tool_figures {
     bool timed;          /* the model says how long it takes: */
     double seconds;
     double latency;  /* so many of them would remain if bytes took no time */
+    double vote;     /* so many of them are the ranks' agreeing on it */
     int64_t segment; /* bytes; 0: it has none */
     bool tuned;      /* `tutti tune` measured it, and the rules file tells what: */
     double measured;

@@ -51,6 +51,9 @@ static void count_nccl(struct tool_figures *f, const struct tool_ask *a, bool ch
     f->seconds = tt_nccl_seconds(&a->shape, a->topo);
     f->latency = tt_nccl_seconds(&a->shape, &a->instant);
     f->timed = a->on_gpus && f->seconds >= 0;
+    f->vote = f->timed ? tool_ask_vote(a) : 0;
+    f->seconds += f->vote;
+    f->latency += f->vote;
     f->why_not = tool_ask_no_nccl(a);
     if (f->why_not || chosen || f->timed)
         return;
@@ -58,6 +61,9 @@ static void count_nccl(struct tool_figures *f, const struct tool_ask *a, bool ch
                  : tt_coll_lengths_local(a->coll) ? "no rank knows the others' lengths, so it has to be named"
                                                   : "not every rank has a GPU of its own";
 }
+
+/* Of more segments than that, which only a pin asks for, the plan would not fit in memory. */
+enum { MOST_SEGMENTS = 1 << 17 };
 
 /* With the segment that was chosen for it, if it was; else with the one that would be. */
 static struct tool_figures count(const struct argp_state *state, const struct tt_alg *alg, const struct tool_ask *a,
@@ -77,7 +83,7 @@ static struct tool_figures count(const struct argp_state *state, const struct tt
         f.seconds = tt_estimate(alg, &s, a->net).seconds;
         f.latency = tt_estimate(alg, &s, a->latencies).seconds;
     }
-    f.planned = alg->build && !f.why_not;
+    f.planned = alg->build && !f.why_not && !(alg->segmented && s.count / s.segment > MOST_SEGMENTS);
     if (f.planned && !(s.size <= TOOL_ALL_RANKS ? count_all(&f, &s) : count_some(&f, &s)))
         tool_die(state, TOOL_FAILED, "cannot set out %s %s: %s", tt_coll_name(s.coll), alg->name, strerror(errno));
     return f;

@@ -16,6 +16,8 @@ static json_t *row_of(const struct tool_figures *f, const struct tool_ask *a)
     if (f->timed)
         json_object_update_new(row,
                                json_pack("{s:f, s:f}", "predicted_seconds", f->seconds, "latency_seconds", f->latency));
+    if (f->vote > 0)
+        json_object_set_new(row, "vote_seconds", json_real(f->vote));
     if (f->tuned)
         json_object_set_new(row, "measured_seconds", json_real(f->measured));
     if (f->segment)

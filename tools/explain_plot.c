@@ -23,8 +23,8 @@ static void add_curve(struct tool_plot *plot, const struct tt_alg *alg)
     plot->alg[plot->ncurves] = alg;
     for (int i = 0; i < plot->npoints; i++) {
         s.count = plot->bytes[i] / unit;
-        plot->seconds[plot->ncurves][i] =
-            alg->cost ? tt_estimate(alg, &s, plot->ask->net).seconds : tt_nccl_seconds(&s, plot->ask->topo);
+        plot->seconds[plot->ncurves][i] = alg->cost ? tt_estimate(alg, &s, plot->ask->net).seconds
+                                                    : tt_nccl_seconds(&s, plot->ask->topo) + tool_ask_vote(plot->ask);
     }
     plot->ncurves++;
 }

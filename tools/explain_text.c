@@ -67,6 +67,16 @@ static void print_table(const struct tool_ask *a, const struct tool_answer *answ
         print_figures(&answer->rows[i], a, answer->rows[i].alg == answer->choice.alg, measured);
 }
 
+static void print_votes(const struct tool_answer *answer)
+{
+    char time[32];
+
+    for (int i = 0; i < answer->nrows; i++)
+        if (answer->rows[i].vote > 0)
+            printf("%s: %s of it for the ranks to agree on it; TUTTI_UNIFORM=1 spares that.\n", answer->rows[i].alg->name,
+                   tt_time_print(time, sizeof time, answer->rows[i].vote));
+}
+
 static void print_changes(const struct tool_ask *a, const struct tool_answer *answer)
 {
     char when[64], size[32];
@@ -96,6 +106,7 @@ void tool_explain_text(const struct tool_ask *a, const struct tool_answer *answe
     print_table(a, answer);
     printf("\n* would run (%s); %s=NAME pins another.\n", answer->choice.why,
            tt_config_pin_name(a->coll, name, sizeof name));
+    print_votes(answer);
     print_changes(a, answer);
     printf("Times are the cost model's, by speeds %s; other figures are those of the busiest rank.\n",
            a->topo->measured ? "measured" : "assumed");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs, from words or reports, and the arithmetic of two of them. */
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -85,8 +86,10 @@ int tool_run_read(const char *file, struct tool_run *run, char *why, size_t size
     const char *wrong = NULL;
 
     *run = (struct tool_run){.name = file};
-    if (!all)
-        snprintf(why, size, "%s:%d: %s", file, error.line < 0 ? 0 : error.line, error.text);
+    if (!all && error.line < 1)
+        snprintf(why, size, "%s cannot be read: %s", file, strerror(errno));
+    else if (!all)
+        snprintf(why, size, "%s:%d: %s", file, error.line, error.text);
     else
         wrong = read_report(all, run);
     if (wrong)

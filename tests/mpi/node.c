@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory that ranks of a node share: node GROUPS WAY | kill | leave | leave-long. GROUPS of ranks share it, told
- * apart by their number modulo that; 0: nobody does. WAY is how it was made, as /proc/self/maps names it. Sums come out
- * right in any case, at sizes that go in one line, in one record, and in many; and nothing stays in /dev/shm, which
- * run.sh sees to. kill: one rank is killed in the middle, or leaves (long: among long messages); a rank that outlives
- * it gets an error and says so. Not linked with the harness: what ends here is looked at from outside. */
+/* The memory that ranks of a node share: node GROUPS WAY | kill | leave | leave-long | late. GROUPS of ranks share it,
+ * told apart by their number modulo that; 0: nobody does. WAY is how it was made, as /proc/self/maps names it. Sums
+ * come out right in any case, at sizes that go in one line, in one record, and in many; and nothing stays in /dev/shm,
+ * which run.sh sees to. kill: one rank is killed in the middle, or leaves (long: among long messages); a rank that
+ * outlives it gets an error and says so. late: one rank comes a second late, and the others, who wait, hardly use a
+ * core meanwhile, and are there soon. Not linked with the harness: what ends here is looked at from outside. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static int rank, size, checks, failures;
@@ -51,7 +53,7 @@ static void check_groups(int groups, const char *way)
 
 static void check_sums(int n)
 {
-    double *mine = malloc((size_t)n * sizeof *mine), *sums = malloc((size_t)n * sizeof *sums);
+    double *mine = calloc((size_t)n, sizeof *mine), *sums = malloc((size_t)n * sizeof *sums);
     long wrong = 0;
 
     for (int i = 0; i < n; i++)
@@ -122,12 +124,38 @@ static int lose_one(int killed, int n)
     _exit(0);
 }
 
+static double seconds(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* What is compared is processor time, which a loaded machine does not lengthen. */
+static int come_late(void)
+{
+    double before, used;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    before = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    if (rank == size - 1)
+        usleep(1000000);
+    MPI_Barrier(MPI_COMM_WORLD);
+    used = seconds(CLOCK_PROCESS_CPUTIME_ID) - before;
+    printf("rank %d %s: %.0f ms\n", rank, used < 0.2 ? "slept" : "was busy", 1000 * used);
+    MPI_Finalize();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     alarm(100);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (strcmp(argv[1], "late") == 0)
+        return come_late();
     return argc < 3 ? lose_one(strcmp(argv[1], "kill") == 0, strstr(argv[1], "long") ? 1 << 17 : 1)
                     : look(atoi(argv[1]), argv[2]);
 }

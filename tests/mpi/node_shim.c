@@ -4,6 +4,7 @@
  *   proc    other processes' files cannot be opened
  *   shm     neither can /dev/shm
  *   small   and there is room for 20 KiB only in that
+ *   wake    the kernel has no fence for other processes' sake (membarrier)
  *   read    other processes' memory cannot be read
  *   odd     more than a few bytes of it cannot, in every other call
  *   other   what ranks of odd number open at first is another process's of that number, in a container of its own
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -95,6 +97,23 @@ int posix_fallocate(int fd, off_t from, off_t size)
 
     *(void **)&real = dlsym(RTLD_NEXT, "posix_fallocate");
     return is_set("small", __builtin_return_address(0)) && size > 20 << 10 ? ENOSPC : real(fd, from, size);
+}
+
+/* For numbers of calls that libtutti has; their arguments are six words at most. */
+long syscall(long number, ...)
+{
+    long (*real)(long, ...);
+    long a[6];
+    va_list more;
+
+    va_start(more, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(more, long);
+    va_end(more);
+    *(void **)&real = dlsym(RTLD_NEXT, "syscall");
+    if (number == SYS_membarrier && is_set("wake", __builtin_return_address(0)))
+        return refuse(EPERM);
+    return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nto, const struct iovec *from,
