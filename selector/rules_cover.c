@@ -153,12 +153,33 @@ static void say_hidden(const struct search *search, char *why, size_t size)
         snprintf(why + used, size - used, " before it take%s all of its calls", search->nlines > 1 ? "" : "s");
 }
 
+/* Ranks are nodes times ranks per node; what does not go with that, or with the algorithm, holds for no call. */
+static const char *never_holds(const struct tt_rule *rule)
+{
+    const struct tt_span ranks = rule->when[TT_FACT_ranks], nodes = rule->when[TT_FACT_nodes];
+    const struct tt_span each = rule->when[TT_FACT_ranks_per_node];
+    bool in_order = rule->when[TT_FACT_commutes].to == 0;
+
+    if (ranks.to < (nodes.from ? nodes.from : 1) * (each.from ? each.from : 1))
+        return "it asks for fewer ranks than nodes times ranks_per_node";
+    if (ranks.from > nodes.to * each.to)
+        return "it asks for more ranks than nodes times ranks_per_node";
+    for (int c = 0; c < TT_NCOLLS && in_order; c++)
+        if (rule->colls >> c & 1)
+            in_order = tt_rule_algorithm(rule, (enum tt_coll)c)->needs & TT_COMMUTATIVE;
+    return in_order ? "its algorithm needs an op that commutes" : NULL;
+}
+
 int tt_rules_check_last(struct tt_rules *rules, char *why, size_t size)
 {
     struct tt_rule *last = &rules->rules[rules->n - 1];
     struct search surely = {.rules = rules, .surely = true, .patience = PATIENCE};
     struct search mostly = {.rules = rules, .patience = PATIENCE};
 
+    if (never_holds(last)) {
+        snprintf(why, size, "this can never hold: %s", never_holds(last));
+        return -1;
+    }
     if (is_hidden(&surely, last)) {
         say_hidden(&surely, why, size);
         return -1;

@@ -12,6 +12,10 @@ table=$(sed -n 's/^| `\(TUTTI[A-Z_]*\)` | `\([^`]*\)` | \(.*\) | .*/\1 \2 \3/p' 
 
 ok "config.def has rows" test -n "$rows"
 same "the table of variables in README.md is that of coll/config.def" "$rows" "$table"
+own=$(tr '\n' ' ' <"$top/coll/config.def" | grep -o 'TT_CONFIG([a-z_0-9]*, "[A-Z_0-9]*", "[^"]*", "[^"]*", [A-Z0-9 |]*' |
+    grep -v SHARED | cut -d'"' -f2 | sort)
+told=$(tr '\n' ' ' <"$top/README.md" | sed 's/.*Ranks may differ in \([^.]*\)\..*/\1/' | grep -o 'TUTTI_[A-Z_0-9]*' | sort)
+same "README.md tells in which variables ranks may differ" "$own" "$told"
 for command in $(sed -n 's/^.*`tutti \([a-z][a-z]*\)[ `].*/\1/p' "$top/README.md" | sort -u); do
     ok "README.md names tutti $command, which is in tools/commands.def" grep -q "^TT_COMMAND($command," "$top/tools/commands.def"
 done

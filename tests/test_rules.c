@@ -84,6 +84,13 @@ static const struct {
     {"bcast -> chain/2G", {"r.txt:1: chain/2G: its segment may be"}},
     {"bcast -> native/64K", {"r.txt:1: native of bcast has no segments: leave out what is behind the slash"}},
     {"bcast -> binomial/64K", {"r.txt:1: binomial of bcast has no segments"}},
+    /* rules that hold for no call */
+    {"allreduce ranks 2-64 ranks_per_node 65- -> ring",
+     {"r.txt:1: this can never hold: it asks for fewer ranks than nodes times ranks_per_node"}},
+    {"allreduce ranks 1 nodes 2 -> ring", {"r.txt:1: this can never hold: it asks for fewer ranks"}},
+    {"allreduce ranks 9- nodes 2 ranks_per_node -4 -> ring", {"r.txt:1: this can never hold: it asks for more ranks"}},
+    {"bcast -> chain\nallreduce commutes no -> ring",
+     {"r.txt:2: this can never hold: its algorithm needs an op that commutes"}},
     /* rules that nothing is left for */
     {"allreduce -> halving\n\nallreduce bytes 0-16K -> doubling",
      {"r.txt:3: line 3 can never be reached: line 1 before it takes all of its calls"}},

@@ -1293,6 +1293,8 @@ START_TEST(run_sets_the_environment)
     expect_said("/libtutti.so:libm.so.6\n");
     expect_status(0, "@ run -- sh -c 'echo \"$1\"' - 'two  words'");
     expect_said("two  words\n");
+    expect_status(0, "TUTTI_EXPLAIN=0 @ run --explain -- env | grep ^TUTTI_EXPLAIN=1");
+    expect_status(0, "TUTTI_EXPLAIN=2 @ run --explain -- env | grep ^TUTTI_EXPLAIN=2");
 }
 END_TEST
 

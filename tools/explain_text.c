@@ -73,8 +73,8 @@ static void print_votes(const struct tool_answer *answer)
 
     for (int i = 0; i < answer->nrows; i++)
         if (answer->rows[i].vote > 0)
-            printf("%s: %s of it for the ranks to agree on it; TUTTI_UNIFORM=1 spares that.\n", answer->rows[i].alg->name,
-                   tt_time_print(time, sizeof time, answer->rows[i].vote));
+            printf("%s: %s of it for the ranks to agree on it; TUTTI_UNIFORM=1 spares that.\n",
+                   answer->rows[i].alg->name, tt_time_print(time, sizeof time, answer->rows[i].vote));
 }
 
 static void print_changes(const struct tool_ask *a, const struct tool_answer *answer)

@@ -59,7 +59,7 @@ static void settle(struct tool_crew *b)
     PMPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, node);
     PMPI_Comm_free(&node);
     patience = POLLS;
-    if (b->on_node <= CPU_COUNT(&all))
+    if (CPU_COUNT(&all) == 0 || b->on_node <= CPU_COUNT(&all)) /* 0: more cores than a cpu_set_t has room for */
         return;
     patience = CROWDED_POLLS;
     b->settled = CPU_EQUAL(&mine, &all);

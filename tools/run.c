@@ -84,6 +84,14 @@ static void report(const char *file)
         setenv("TUTTI_REPORT", path, 1);
 }
 
+/* Who has asked for more than --explain does keeps it. */
+static void set_explain(void)
+{
+    const char *now = getenv("TUTTI_EXPLAIN");
+
+    setenv("TUTTI_EXPLAIN", "1", !now || strcmp(now, "0") == 0);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *a = state->input;
@@ -93,7 +101,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->sim_gpus = gpus(state, arg);
         return 0;
     case EXPLAIN:
-        setenv("TUTTI_EXPLAIN", "1", 1);
+        set_explain();
         return 0;
     case RECORD:
         record(state, arg);
