@@ -83,7 +83,7 @@ ratios()
         /medians in us, side by side/ { on = 1; next }
         on && /^ *[0-9-]/ {
             at = $2 ~ /^(B|KiB|MiB|GiB)$/ ? 3 : 2
-            native = $at; best = $(at + 1); chosen = $(NF - 1)
+            native = $at; best = $(at + 1); chosen = $(NF - 2) # before its name, and how many times the fastest
             count()
         }
         END { if (n) printf "%-22s %6d %10.2f %10.2f %10.2f  %s\n", name, n, exp(b / n), exp(c / n), worst, where

@@ -19,6 +19,7 @@
 #include "coll/report.h"
 #include "coll/vote.h"
 #include "coll/watch.h"
+#include "cuda/stack.h"
 
 static enum tt_begun refuse(struct tt_task *task, int *error, int class, const char *why)
 {
@@ -171,8 +172,9 @@ static void remember(struct tt_memo *memo, struct tt_entry *entry, unsigned stag
     memo->entry = entry;
     memo->hash = entry->hash;
     memo->staged = staged;
-    memo->brief = entry->brief && memo->bar != TT_BAR_NONE && !memo->job.room && !memo->job.uneven &&
-                  !tt_job_touches_device(&memo->job) && tt_bind_as_is(&memo->job, memo->first);
+    memo->brief = entry->brief && memo->bar != TT_BAR_NONE && entry->key.bar == memo->bar && !entry->key.on_gpus &&
+                  !memo->job.room && !memo->job.uneven && !tt_job_touches_device(&memo->job) &&
+                  tt_bind_as_is(&memo->job, memo->first);
     if (entry->told)
         return;
     entry->told = true;
@@ -416,8 +418,8 @@ static enum tt_begun begin_sound(struct tt_memo *memo, enum tt_flavour flavour, 
 
 /* ---- the same question again ---- */
 
-/* Buffers that mean nothing here may be anything. */
-static bool same_buffers(const struct tt_memo *memo, const struct tt_call *c)
+/* Other buffers, that is, of which as much may be said. Those that mean nothing here may be anything. */
+static __attribute__((noinline)) bool alike_buffers(const struct tt_memo *memo, const struct tt_call *c)
 {
     const struct tt_job *job = &memo->job;
     const struct tt_call *m = &memo->call;
@@ -428,13 +430,14 @@ static bool same_buffers(const struct tt_memo *memo, const struct tt_call *c)
            (c->send.buf != c->recv.out || (job->row->traits & (TT_ONE_BUFFER | TT_NO_BUFFER)));
 }
 
-static bool same_question(const struct tt_memo *memo, const struct tt_call *c)
+static inline bool same_question(const struct tt_memo *memo, const struct tt_call *c)
 {
     const struct tt_call *m = &memo->call;
 
     return memo->valid && memo->generation == tt_config_generation && m->send.count == c->send.count &&
            m->recv.count == c->recv.count && m->send.type == c->send.type && m->recv.type == c->recv.type &&
-           m->op == c->op && m->root == c->root && same_buffers(memo, c);
+           m->op == c->op && m->root == c->root &&
+           ((m->send.buf == c->send.buf && m->recv.out == c->recv.out) || alike_buffers(memo, c));
 }
 
 /* What may be kept is what depends on nothing but the arguments that same_question compares. */
@@ -529,10 +532,16 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
 }
 
 /* What has no bytes is nowhere. */
-static bool is_on_host(struct tt_job *job)
+static bool is_surely_on_host(const struct tt_side *side, const char *data)
 {
-    return !(job->send.bytes | job->recv.bytes) || !tt_driver_present() ||
-           (tt_job_look(job) == 0 && !tt_job_touches_device(job));
+    return side->bytes == 0 || tt_is_on_stack(data);
+}
+
+/* base: where the data of SEND and RECV begin. */
+static bool is_on_host(struct tt_job *job, char *const base[])
+{
+    return (is_surely_on_host(&job->send, base[SEND]) && is_surely_on_host(&job->recv, base[RECV])) ||
+           !tt_driver_present() || (tt_job_look(job) == 0 && !tt_job_touches_device(job));
 }
 
 const struct tt_entry *tt_begin_again(const struct tt_call *c, struct tt_comm *comm, struct tt_job **job,
@@ -543,17 +552,18 @@ const struct tt_entry *tt_begin_again(const struct tt_call *c, struct tt_comm *c
 
     if (!memo || !memo->brief || comm->lost || !same_question(memo, c))
         return NULL;
-    entry = remembered(memo, &(struct ask){0, false, memo->bar});
-    if (!entry)
+    entry = memo->entry;
+    if (!entry || entry->hash != memo->hash)
         return NULL;
+    tt_cache_touch(&comm->cache, entry);
     take_buffers(memo, c);
     *job = &memo->job;
-    if (!is_on_host(*job))
-        return NULL;
     breath->brief = entry->brief;
     breath->base[SEND] = tt_away(c->send.buf, memo->first[SEND]);
     breath->base[RECV] = tt_away(c->recv.out, memo->first[RECV]);
     breath->base[TMP] = breath->room;
+    if (!is_on_host(*job, breath->base))
+        return NULL;
     breath->cell = memo->job.cell;
     return entry;
 }

@@ -167,10 +167,12 @@ static bool take(struct tt_breath *b, const struct move *m, uint64_t context, in
         b->moved = tt_ticks();
     if (!bytes)
         return false;
-    if (m->act == TAKES)
-        memcpy(at(b, m->to), bytes, m->bytes);
-    else
+    if (m->act == FOLDS)
         fold(b, m, bytes);
+    else if (m->bytes <= TT_INLINE)
+        tt_copy_few(at(b, m->to), bytes, m->bytes);
+    else
+        memcpy(at(b, m->to), bytes, m->bytes);
     tt_channel_pass(m->channel);
     return true;
 }

@@ -27,14 +27,8 @@ enum { MAX_SHARED = 64, MAX_SLOTS = 1024 };
 
 static atomic_int keyval = MPI_KEYVAL_INVALID;
 
-/* The communicator that this thread used last: asking for an attribute costs several times the rest of a small call. A
- * handle may be freed and come back as another communicator, so every free makes all of these stale. */
-static __thread struct {
-    MPI_Comm comm;
-    struct tt_comm *state; /* NULL: none */
-    unsigned frees;
-} last;
-static atomic_uint frees;
+__thread struct tt_comm_last tt_comm_last;
+atomic_uint tt_comm_frees;
 
 /* What a communicator's decisions took, as far as they are still there. */
 static void say_what_is_kept(const struct tt_comm *c)
@@ -93,7 +87,7 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
     (void)comm;
     (void)key;
     (void)extra;
-    atomic_fetch_add(&frees, 1);
+    atomic_fetch_add(&tt_comm_frees, 1);
     c->freed = true;
     tt_report_freed(c);
     tt_comm_release(c);
@@ -472,7 +466,7 @@ static void make_keyval(void)
 void tt_comms_end(void)
 {
     keyval = MPI_KEYVAL_INVALID;
-    atomic_fetch_add(&frees, 1);
+    atomic_fetch_add(&tt_comm_frees, 1);
 }
 
 /* The attribute, if there is one. */
@@ -528,19 +522,12 @@ static int comm_find(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
     return error;
 }
 
-int tt_comm_of(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
+int tt_comm_of_another(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
 {
-    const unsigned now = atomic_load_explicit(&frees, memory_order_acquire);
-    int error;
+    const unsigned now = atomic_load_explicit(&tt_comm_frees, memory_order_acquire);
+    const int error = comm_find(comm, stage, state);
 
-    if (last.state && last.comm == comm && last.frees == now && last.state->stage >= stage) {
-        *state = last.state;
-        return MPI_SUCCESS;
-    }
-    error = comm_find(comm, stage, state);
-    last.comm = comm;
-    last.state = error == MPI_SUCCESS ? *state : NULL;
-    last.frees = now;
+    tt_comm_last = (struct tt_comm_last){comm, error == MPI_SUCCESS ? *state : NULL, now};
     return error;
 }
 

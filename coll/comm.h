@@ -79,7 +79,28 @@ struct tt_comm {
 /* comm's state, made on first use, and brought to that stage, or further. Beyond TT_KNOWN it is collective over comm.
  * Sets *state; or returns MPI_ERR_NO_MEM, where what is collective was due on all ranks, since one of them had no
  * memory; or another MPI error code: comm is no communicator. */
-int tt_comm_of(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state);
+static inline int tt_comm_of(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state);
+
+/* The communicator that this thread used last: asking for an attribute costs several times the rest of a small call. A
+ * handle may be freed and come back as another communicator, so every free makes all of these stale. */
+extern __thread struct tt_comm_last {
+    MPI_Comm comm;
+    struct tt_comm *state; /* NULL: none */
+    unsigned frees;
+} tt_comm_last;
+extern atomic_uint tt_comm_frees;
+int tt_comm_of_another(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state);
+
+static inline int tt_comm_of(MPI_Comm comm, enum tt_stage stage, struct tt_comm **state)
+{
+    const struct tt_comm_last *last = &tt_comm_last;
+
+    if (!last->state || last->comm != comm || last->state->stage < stage ||
+        last->frees != atomic_load_explicit(&tt_comm_frees, memory_order_acquire))
+        return tt_comm_of_another(comm, stage, state);
+    *state = last->state;
+    return MPI_SUCCESS;
+}
 
 /* comm's state if there is one, else NULL. For what is no collective call: another thread may be making the state, and
  * of two that are made the one would be freed under whoever uses it. */

@@ -30,7 +30,7 @@
 #include "coll/world.h"
 #include "cuda/dev.h"
 
-static bool on;
+atomic_bool tt_is_loaded;
 static bool init_seen; /* MPI_Init came through here, and says itself what is wrong */
 static int config_error;
 static char config_why[1024];
@@ -59,7 +59,7 @@ static void point_out_no_init(void)
 static void load(void)
 {
     config_error = tt_config_load(config_why, sizeof config_why);
-    on = !config_error;
+    atomic_store(&tt_is_loaded, !config_error);
     if (init_seen)
         return;
     if (config_error)
@@ -68,18 +68,18 @@ static void load(void)
         point_out_no_init();
 }
 
-bool tt_is_on(void)
+bool tt_load(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, load);
-    return on && tt_config.enabled;
+    return atomic_load(&tt_is_loaded);
 }
 
 /* What is wrong is the same on all ranks, or all know of it: one rank says it, and the others only return the error. */
 static int refuse(const char *why)
 {
-    on = false;
+    atomic_store(&tt_is_loaded, false);
     return tt_raise_together(MPI_COMM_WORLD, why);
 }
 

@@ -3,11 +3,22 @@
 #ifndef TT_INIT_H
 #define TT_INIT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+
+#include "coll/config.h"
 
 /* May calls be taken? Reads the configuration if nobody has yet: MPI_Init may have been called past us (some Fortran
  * bindings do). */
-bool tt_is_on(void);
+static inline bool tt_is_on(void);
+
+extern atomic_bool tt_is_loaded; /* the configuration is read, and right */
+bool tt_load(void);
+
+static inline bool tt_is_on(void)
+{
+    return (atomic_load_explicit(&tt_is_loaded, memory_order_acquire) || tt_load()) && tt_config.enabled;
+}
 
 /* The last session is about to be finalised, and with it, where MPI_Init was not called or MPI_Finalize has been, MPI.
  */

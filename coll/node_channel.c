@@ -86,18 +86,6 @@ void tt_channel_rouse_at(struct tt_channel *c, struct tt_bed *bed)
     c->bed = bed;
 }
 
-static void publish(struct tt_channel *c)
-{
-    tt_ring_publish(&c->out);
-    tt_bed_rouse(c->bed);
-}
-
-static void pass(struct tt_channel *c)
-{
-    tt_ring_pass(&c->in);
-    tt_bed_rouse(c->bed);
-}
-
 void tt_channel_see(struct tt_channel *c, int pid, bool is_read)
 {
     c->scratch = pid ? malloc(TT_READ_SCRATCH) : NULL;
@@ -130,7 +118,7 @@ static size_t chunk_of(const struct tt_channel *c, size_t total)
 void tt_channel_send_off(struct tt_channel *c, struct tt_piece piece)
 {
     if (!piece.flight && c->out.next + 1 == c->out.ahead)
-        publish(c);
+        tt_channel_publish(c);
     else
         c->leaving[tt_ring_slot(&c->out, c->out.ahead - 1)] = piece;
 }
@@ -229,7 +217,7 @@ static void publish_on(struct tt_channel *c)
             tt_ring_first(&c->out)->spoilt |= f->failed;
             f->over = --f->undone == 0 && f->moved == f->bytes;
         }
-        publish(c);
+        tt_channel_publish(c);
     }
 }
 
@@ -249,7 +237,7 @@ void tt_channel_end_receive(struct tt_channel *c, struct tt_flight *f)
 static void let_go(struct tt_channel *c, struct tt_piece piece)
 {
     if (!piece.flight && tt_ring_is_level(&c->in)) {
-        pass(c);
+        tt_channel_drop(c);
         return;
     }
     c->landing[tt_ring_slot(&c->in, c->in.ahead)] = piece;
@@ -450,7 +438,7 @@ static void pass_on(struct tt_channel *c)
 
     while (!tt_ring_is_level(&c->in) && is_over(piece = &c->landing[tt_ring_slot(&c->in, c->in.next)], TT_UP)) {
         f = piece->flight;
-        pass(c);
+        tt_channel_drop(c);
         if (f) {
             f->undone--;
             tt_channel_end_receive(c, f);
@@ -535,58 +523,34 @@ bool tt_channel_is_short(const struct tt_channel *c, size_t n)
     return n <= TT_PUT_WHOLE && n <= chunk_of(c, n);
 }
 
-bool tt_channel_send_now(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n)
+bool tt_channel_send_bytes(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n)
 {
-    const bool is_inline = n <= TT_INLINE, is_free = !c->sends.first && !c->broken && tt_ring_is_level(&c->out);
     char *bytes;
-    struct tt_record *r = is_free ? tt_ring_claim(&c->out, is_inline ? 0 : n, &bytes) : NULL;
+    struct tt_record *r = tt_ring_claim(&c->out, n, &bytes);
 
     if (!r)
         return false;
-    r->length = (uint32_t)n;
-    r->context = context;
-    r->tag = tag;
-    r->kind = TT_BEGINS;
-    r->is_inline = is_inline;
-    r->spoilt = false;
-    if (is_inline) {
-        memcpy(r->data, buf, n);
-    } else {
-        r->total = n;
-        r->stores = tt_put(&c->put, bytes, buf, n);
-    }
-    publish(c);
+    tt_record_begin(r, context, tag, n);
+    r->total = n;
+    r->stores = tt_put(&c->put, bytes, buf, n);
+    tt_channel_publish(c);
     return true;
 }
 
-/* Is it the whole of that message, as it should be? */
-static bool is_all_of(const struct tt_record *r, uint64_t context, int tag, size_t n)
+const char *tt_channel_look_at_bytes(struct tt_channel *c, const struct tt_record *r)
 {
-    return r->kind == TT_BEGINS && r->tag == tag && r->context == context && r->length == n && !r->spoilt &&
-           (r->is_inline || r->total == n);
-}
-
-const char *tt_channel_look(struct tt_channel *c, uint64_t context, int tag, size_t n, unsigned *more)
-{
-    const struct tt_record *r;
-
-    if (c->expected || c->strays || c->broken || !tt_ring_is_level(&c->in))
-        return NULL;
-    while (!(r = tt_ring_look(&c->in)) && *more > 0)
-        --*more;
-    if (!r || !is_all_of(r, context, tag, n))
+    if (r->total != r->length)
         return NULL;
     c->looked = tells_pace(r) ? tt_ticks() : 0;
-    return r->is_inline ? r->data : c->in.bytes + (n ? r->at : 0);
+    return c->in.bytes + r->at;
 }
 
-void tt_channel_pass(struct tt_channel *c)
+void tt_channel_tell_pace(struct tt_channel *c)
 {
     const struct tt_record *r = tt_ring_first(&c->in);
 
-    if (c->looked)
-        tt_pace_see(c->in.pace, r->stores, tt_ticks_after() - c->looked, r->length);
-    pass(c);
+    tt_pace_see(c->in.pace, r->stores, tt_ticks_after() - c->looked, r->length);
+    c->looked = 0;
 }
 
 void tt_channel_poll(struct tt_channel *c)

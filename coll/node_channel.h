@@ -12,6 +12,8 @@
 #ifndef TT_NODE_CHANNEL_H
 #define TT_NODE_CHANNEL_H
 
+#include <string.h>
+
 #include "coll/node_bed.h"
 #include "coll/node_put.h"
 #include "coll/node_ring.h"
@@ -40,7 +42,7 @@ struct tt_channel {
     struct tt_ring out, in;
     struct tt_bed *bed;         /* the other's: he is told of what is published, and passed */
     struct tt_put put;          /* into out */
-    uint64_t looked;            /* tt_ticks() when a message was found that is taken without a flight */
+    uint64_t looked;            /* tt_ticks() when a message was found that is taken without a flight; 0: none that is timed */
     struct tt_flights sends;    /* that are not over */
     struct tt_flights receives; /* that no message has been found for */
     unsigned expected;          /* receives that are not over, and offers that have no answer */
@@ -85,12 +87,12 @@ void tt_channel_post(struct tt_channel *c, struct tt_flight *f);
 bool tt_channel_is_short(const struct tt_channel *c, size_t n);
 
 /* False, and nothing is done: something is in the way. */
-bool tt_channel_send_now(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n);
+static inline bool tt_channel_send_now(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n);
 
 /* Looks for the message, and so many times more, of which *more are left: where its n bytes are, until tt_channel_pass.
  * NULL: it is not there, or something is in the way. */
-const char *tt_channel_look(struct tt_channel *c, uint64_t context, int tag, size_t n, unsigned *more);
-void tt_channel_pass(struct tt_channel *c);
+static inline const char *tt_channel_look(struct tt_channel *c, uint64_t context, int tag, size_t n, unsigned *more);
+static inline void tt_channel_pass(struct tt_channel *c);
 
 /* Moves on what can move. */
 void tt_channel_poll(struct tt_channel *c);
@@ -100,5 +102,96 @@ void tt_channel_release(struct tt_channel *c, struct tt_flight *f);
 
 /* Nothing will come any more: all flights are over as they are, and so are all that are still to be posted. */
 void tt_channel_break(struct tt_channel *c);
+
+/* ---- what of short messages is in the way of each call: of those that fit in a record, all of it ---- */
+
+/* A few bytes, TT_INLINE at most, without a call. */
+static inline void tt_copy_few(char *to, const char *from, size_t n)
+{
+    enum { LONG = 16, MIDDLE = 8, SHORT = 4 };
+
+    _Static_assert(TT_INLINE <= 3 * LONG, "three copies, which may overlap, are all of it");
+    if (n >= LONG) {
+        memcpy(to, from, LONG);
+        if (n > 2 * (size_t)LONG)
+            memcpy(to + LONG, from + LONG, LONG);
+        memcpy(to + n - LONG, from + n - LONG, LONG);
+    } else if (n >= MIDDLE) {
+        memcpy(to, from, MIDDLE);
+        memcpy(to + n - MIDDLE, from + n - MIDDLE, MIDDLE);
+    } else if (n >= SHORT) {
+        memcpy(to, from, SHORT);
+        memcpy(to + n - SHORT, from + n - SHORT, SHORT);
+    } else if (n > 0) {
+        to[0] = from[0];
+        to[n / 2] = from[n / 2];
+        to[n - 1] = from[n - 1];
+    }
+}
+
+/* What was claimed first is there for the other; what was looked at is his again. */
+static inline void tt_channel_publish(struct tt_channel *c)
+{
+    tt_ring_publish(&c->out);
+    tt_bed_rouse(c->bed);
+}
+
+static inline void tt_channel_drop(struct tt_channel *c)
+{
+    tt_ring_pass(&c->in);
+    tt_bed_rouse(c->bed);
+}
+
+/* The whole of a message, in one record. */
+static inline void tt_record_begin(struct tt_record *r, uint64_t context, int tag, size_t n)
+{
+    r->length = (uint32_t)n;
+    r->context = context;
+    r->tag = tag;
+    r->kind = TT_BEGINS;
+    r->is_inline = n <= TT_INLINE;
+    r->spoilt = false;
+}
+
+bool tt_channel_send_bytes(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n);
+const char *tt_channel_look_at_bytes(struct tt_channel *c, const struct tt_record *r);
+void tt_channel_tell_pace(struct tt_channel *c);
+
+static inline bool tt_channel_send_now(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n)
+{
+    struct tt_record *r;
+
+    if (c->sends.first || c->broken || !tt_ring_is_level(&c->out))
+        return false;
+    if (n > TT_INLINE)
+        return tt_channel_send_bytes(c, context, tag, buf, n);
+    r = tt_ring_claim_line(&c->out);
+    if (!r)
+        return false;
+    tt_record_begin(r, context, tag, n);
+    tt_copy_few(r->data, buf, n);
+    tt_channel_publish(c);
+    return true;
+}
+
+static inline const char *tt_channel_look(struct tt_channel *c, uint64_t context, int tag, size_t n, unsigned *more)
+{
+    const struct tt_record *r;
+
+    if (c->expected || c->strays || c->broken || !tt_ring_is_level(&c->in))
+        return NULL;
+    while (!(r = tt_ring_look(&c->in)) && *more > 0)
+        --*more;
+    if (!r || r->tag != tag || r->context != context || r->length != n || r->kind != TT_BEGINS || r->spoilt)
+        return NULL;
+    return r->is_inline ? r->data : tt_channel_look_at_bytes(c, r);
+}
+
+static inline void tt_channel_pass(struct tt_channel *c)
+{
+    if (c->looked)
+        tt_channel_tell_pace(c);
+    tt_channel_drop(c);
+}
 
 #endif

@@ -71,19 +71,6 @@ struct tt_record *tt_ring_claim(struct tt_ring *r, size_t n, char **bytes)
     return record;
 }
 
-void tt_ring_publish(struct tt_ring *r)
-{
-    struct tt_record *record = tt_ring_first(r);
-
-    tt_flag_raise(&record->turn, ++r->next);
-}
-
-void tt_ring_pass(struct tt_ring *r)
-{
-    r->ahead += r->ahead == r->next;
-    tt_flag_raise(r->read, ++r->next);
-}
-
 void tt_ring_hold(struct tt_ring *r)
 {
     r->ahead++;

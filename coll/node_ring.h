@@ -75,12 +75,15 @@ bool tt_ring_open(struct tt_ring *r, void *memory, size_t size);
 /* For the writer: one record more, and *bytes where n bytes are to be (none if n is 0); NULL if there is no room now. What
  * was claimed is there for the reader once it is published; of several, the first one first. */
 struct tt_record *tt_ring_claim(struct tt_ring *r, size_t n, char **bytes);
-void tt_ring_publish(struct tt_ring *r);
+static inline void tt_ring_publish(struct tt_ring *r);
+
+/* The same for a record without bytes. */
+static inline struct tt_record *tt_ring_claim_line(struct tt_ring *r);
 
 /* For the reader: the next record, if it is there, else NULL; it is gone once it is passed. Or it is held: looking finds
  * the one behind it, and passing the first one that is held. */
 static inline struct tt_record *tt_ring_look(struct tt_ring *r);
-void tt_ring_pass(struct tt_ring *r);
+static inline void tt_ring_pass(struct tt_ring *r);
 void tt_ring_hold(struct tt_ring *r);
 
 /* The record that is to be published, or passed, next; and where it is in a list of as many as there are. */
@@ -99,6 +102,35 @@ static inline struct tt_record *tt_ring_look(struct tt_ring *r)
     struct tt_record *record = &r->records[tt_ring_slot(r, r->ahead)];
 
     return tt_flag_read(&record->turn) == r->ahead + 1 ? record : NULL;
+}
+
+static inline struct tt_record *tt_ring_claim_line(struct tt_ring *r)
+{
+    char *none;
+    uint32_t slot;
+
+    if (r->ahead - r->freed >= r->nrecords)
+        return tt_ring_claim(r, 0, &none);
+    slot = tt_ring_slot(r, r->ahead++);
+    r->ends[slot] = r->used;
+    return &r->records[slot];
+}
+
+static inline void tt_ring_publish(struct tt_ring *r)
+{
+    struct tt_record *record = tt_ring_first(r);
+
+    tt_flag_raise(&record->turn, ++r->next);
+}
+
+static inline void tt_ring_pass(struct tt_ring *r)
+{
+    const uint32_t next = r->next + 1;
+
+    if (r->ahead == r->next)
+        r->ahead = next;
+    r->next = next;
+    tt_flag_raise(r->read, next);
 }
 
 /* Does nothing stand between next and ahead? */

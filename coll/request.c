@@ -140,7 +140,8 @@ struct list {
 static struct list polled = {NULL, &polled.first, PTHREAD_MUTEX_INITIALIZER};
 static struct list arrived = {NULL, &arrived.first, PTHREAD_MUTEX_INITIALIZER};
 static struct list outside = {NULL, &outside.first, PTHREAD_MUTEX_INITIALIZER}; /* those that call out */
-static atomic_int polls, outsiders;                                             /* in all; of the last */
+atomic_int tt_polls;          /* in all; */
+static atomic_int outsiders; /* of the last */
 
 enum { PATIENCE_S = 10 };
 
@@ -171,7 +172,7 @@ static struct tt_poll *list_take(struct list *l)
 static void count_outside(int more)
 {
     atomic_fetch_add(&outsiders, more);
-    atomic_fetch_add(&polls, more);
+    atomic_fetch_add(&tt_polls, more);
 }
 
 void tt_poll_add(struct tt_poll *p)
@@ -180,14 +181,9 @@ void tt_poll_add(struct tt_poll *p)
     if (p->calls_out)
         count_outside(1);
     else
-        atomic_fetch_add(&polls, 1);
+        atomic_fetch_add(&tt_polls, 1);
     atomic_fetch_add(&business, 1);
     tt_progress_thread_call();
-}
-
-bool tt_is_under_way(void)
-{
-    return atomic_load_explicit(&polls, memory_order_relaxed) > 0;
 }
 
 static void take_arrived(void)
@@ -216,7 +212,7 @@ static void poll_all(void)
         *at = after;
         if (!after)
             polled.last = at;
-        atomic_fetch_sub(&polls, 1);
+        atomic_fetch_sub(&tt_polls, 1);
         atomic_fetch_sub(&business, 1);
     }
 }
@@ -244,10 +240,8 @@ static void poll_outside(void)
     }
 }
 
-void tt_progress(void)
+void tt_progress_all(void)
 {
-    if (atomic_load_explicit(&polls, memory_order_relaxed) == 0)
-        return;
     poll_outside();
     if (pthread_mutex_trylock(&polled.lock))
         return;
@@ -261,7 +255,7 @@ void tt_progress(void)
 static bool is_over_or_late(void *deadline)
 {
     tt_progress();
-    return atomic_load(&polls) == 0 || time(NULL) > *(time_t *)deadline;
+    return atomic_load(&tt_polls) == 0 || time(NULL) > *(time_t *)deadline;
 }
 
 bool tt_progress_to_end(void)
@@ -269,7 +263,7 @@ bool tt_progress_to_end(void)
     time_t deadline = time(NULL) + PATIENCE_S;
 
     tt_wait(is_over_or_late, &deadline);
-    return atomic_load(&polls) == 0;
+    return atomic_load(&tt_polls) == 0;
 }
 
 /* ---- stubs ----

@@ -7,6 +7,7 @@
 #define TT_REQUEST_H
 
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct tt_event;
@@ -85,10 +86,24 @@ void tt_poll_add(struct tt_poll *p);
 
 /* Polls all that is under way, in the order in which it began, unless another thread is at it. A load where there is
  * nothing. */
-void tt_progress(void);
+static inline void tt_progress(void);
 
 /* Is there anything for it to poll, in this process? A load. */
-bool tt_is_under_way(void);
+static inline bool tt_is_under_way(void);
+
+extern atomic_int tt_polls; /* how much that is */
+void tt_progress_all(void);
+
+static inline bool tt_is_under_way(void)
+{
+    return atomic_load_explicit(&tt_polls, memory_order_relaxed) > 0;
+}
+
+static inline void tt_progress(void)
+{
+    if (tt_is_under_way())
+        tt_progress_all();
+}
 
 /* Before MPI is finalised: moves on what is under way until all is over, or for some seconds, for a program may have
  * freed requests of messages that are still to leave. False if something is left. */

@@ -159,26 +159,13 @@ static int check_first(const struct tt_call *c, struct tt_comm *comm)
     return error;
 }
 
-static int run(const struct tt_call *c, struct tt_event *event)
+/* Begins it, and waits. Apart from what most small calls come through, since it needs more of the stack. */
+static __attribute__((noinline)) int run_anew(const struct tt_call *c, struct tt_comm *comm, struct tt_event *event)
 {
-    struct tt_comm *comm;
     struct tt_task task;
     enum tt_begun begun;
-    int error;
+    int error = tt_config.check ? check_first(c, comm) : MPI_SUCCESS;
 
-    if (c->comm == MPI_COMM_NULL)
-        return tt_call_native(c);
-    switch (tt_comm_of(c->comm, tt_config.check ? TT_READY : TT_LOCATED, &comm)) {
-    case MPI_SUCCESS:
-        break;
-    case MPI_ERR_NO_MEM:
-        return tt_raise(c->comm, "out of host memory");
-    default:
-        return tt_call_native(c);
-    }
-    if (!tt_config.check && run_again(c, comm, event, &error))
-        return error;
-    error = tt_config.check ? check_first(c, comm) : MPI_SUCCESS;
     if (error != MPI_SUCCESS)
         return error;
     if (comm->inter && !tt_hook_exists)
@@ -194,6 +181,24 @@ static int run(const struct tt_call *c, struct tt_event *event)
         tt_watch_leave(event, error, &task);
         return tt_refuse(c, comm, error, task.why);
     }
+}
+
+static int run(const struct tt_call *c, struct tt_event *event)
+{
+    struct tt_comm *comm;
+    int error;
+
+    if (c->comm == MPI_COMM_NULL)
+        return tt_call_native(c);
+    switch (tt_comm_of(c->comm, tt_config.check ? TT_READY : TT_LOCATED, &comm)) {
+    case MPI_SUCCESS:
+        break;
+    case MPI_ERR_NO_MEM:
+        return tt_raise(c->comm, "out of host memory");
+    default:
+        return tt_call_native(c);
+    }
+    return !tt_config.check && run_again(c, comm, event, &error) ? error : run_anew(c, comm, event);
 }
 
 int tt_run(const struct tt_call *c)

@@ -138,8 +138,8 @@ AM_CONDITIONAL([SANITIZERS], [test "x$enable_sanitizers" = xyes])
 # for them by itself cost some fifty cycles each before the first byte. Compilers that do not know the option need none.
 AC_DEFUN([TT_SHORT_BLOCKS], [
     tt_saved_CFLAGS=$CFLAGS
-    BLOCK_CFLAGS="-mmemset-strategy=unrolled_loop:512:noalign,libcall:-1:noalign"
-    BLOCK_CFLAGS="$BLOCK_CFLAGS -mmemcpy-strategy=unrolled_loop:256:noalign,libcall:-1:noalign"
+    BLOCK_CFLAGS="-mmemset-strategy=vector_loop:512:noalign,libcall:-1:noalign"
+    BLOCK_CFLAGS="$BLOCK_CFLAGS -mmemcpy-strategy=vector_loop:256:noalign,libcall:-1:noalign"
     CFLAGS="$CFLAGS -Werror $BLOCK_CFLAGS"
     AC_MSG_CHECKING([whether short blocks can be copied by plain moves])
     AC_COMPILE_IFELSE([AC_LANG_PROGRAM()], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no]); BLOCK_CFLAGS=])

@@ -10,7 +10,7 @@
 #include "algos/pieces.h"
 #include "coll/plan.h"
 
-enum { LARGEST = 64 << 20, SEGMENTS = 15, LONGER = 2, FALLBACK = 128 << 10 };
+enum { LARGEST = 64 << 20, SEGMENTS = 15, LONGER = 2, FEW = 8, FALLBACK = 128 << 10 };
 static const double same = 1 - 1e-6, as_good = 1.01;
 
 /* Of a shape, what all ranks share, and what all ranks know of lengths: nothing where they are local. */
@@ -41,11 +41,13 @@ static struct tt_estimate with_segment(const struct tt_alg *alg, const struct tt
 }
 
 /* Segments that are worth a look, longest first: how many. All that are as long as what is cut are one. A rough formula
- * falls, and then rises or, where there would be too many segments, stays: no need to look further. */
+ * falls, but for a step where lanes become more, and then rises or, where there would be too many segments, stays:
+ * after two that do not fall there is no need to look further. */
 static int look(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net,
                 struct tt_estimate e[SEGMENTS])
 {
     const int64_t whole = tt_longest(s);
+    bool falls, fell = true;
     int n = 0;
 
     for (int k = 0; k < SEGMENTS; k++) {
@@ -54,8 +56,10 @@ static int look(const struct tt_alg *alg, const struct tt_shape *s, const struct
         if (n > 0 && segment >= whole)
             continue;
         e[n++] = with_segment(alg, s, net, segment, alg->rough);
-        if (alg->rough && n > 1 && e[n - 1].seconds >= e[n - 2].seconds)
+        falls = n < 2 || e[n - 1].seconds < e[n - 2].seconds;
+        if (alg->rough && !falls && !fell)
             break;
+        fell = falls;
     }
     return n;
 }
@@ -74,6 +78,13 @@ static int longest_as_good(const struct tt_estimate *e, int n)
     return i;
 }
 
+/* Is a segment worth the full formula, which takes the longer the more of them there are? Of a few, yes; else if the
+ * rough one, which mostly is too low, is less than what the best so far takes. */
+static bool worth_it(const struct tt_shape *s, const struct tt_estimate *rough, const struct tt_estimate *best)
+{
+    return rough->segment >= tt_longest(s) / FEW || rough->seconds < best->seconds;
+}
+
 /* Where formulas were rough, that segment in full, and up to two longer ones while that gains: what rough ones do not
  * see, lanes that get in each other's way, is the more the shorter segments are. */
 static struct tt_estimate estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
@@ -87,7 +98,7 @@ static struct tt_estimate estimate(const struct tt_alg *alg, const struct tt_sha
     if (!alg->rough)
         return e[i];
     best = with_segment(alg, s, net, e[i].segment, false);
-    for (int k = i - 1; k >= 0 && k >= i - LONGER; k--) {
+    for (int k = i - 1; k >= 0 && k >= i - LONGER && worth_it(s, &e[k], &best); k--) {
         const struct tt_estimate longer = with_segment(alg, s, net, e[k].segment, false);
 
         if (longer.seconds >= best.seconds * same)

@@ -134,6 +134,14 @@ bool tt_tune_revisit(struct tt_bench *bench, double budget, struct tt_points *po
  * the noise. before: what is chosen for the next smaller size, or NULL: it stays, where nothing is lost by it. nccl:
  * may it be NCCL? NULL: there is none. */
 const struct tt_candidate *tt_tune_choose(const struct tt_point *point, const struct tt_candidate *before, bool nccl);
+
+bool tt_same_choice(const struct tt_candidate *a, const struct tt_candidate *b);
+
+/* As tt_tune_choose, of the i-th of sorted points; where another than before is to be chosen, it is that of the next
+ * larger size if nothing is lost by it: who wins at one size alone, by nothing, wins by luck, or on one of the machines
+ * that this one is by turns. */
+const struct tt_candidate *tt_tune_choose_at(const struct tt_points *points, int i, const struct tt_candidate *before,
+                                             bool nccl);
 const struct tt_candidate *tt_point_find(const struct tt_point *point, const struct tt_alg *alg, int64_t segment);
 const struct tt_candidate *tt_point_native(const struct tt_point *point);
 const struct tt_candidate *tt_point_below(const struct tt_point *point);

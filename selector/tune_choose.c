@@ -75,17 +75,19 @@ double tt_point_ratio(const struct tt_point *point, const struct tt_candidate *c
 }
 
 /* The notch of a median takes for noise that one is a little faster at times and much faster at others; but who is
- * slower, by more than the promise allows, in hardly any visit, and faster in most, is faster. */
+ * slower, by more than the promise allows, in hardly any visit, and faster in most or over all of them, is faster.
+ * Where a machine is two by turns, the middle is on one of them, and says nothing of what native loses on the other. */
 enum { ENOUGH = 5 }; /* visits: fewer may all be luck */
 
-static bool hardly_ever_slower(const double *ratios, int n, double middle)
+static bool hardly_ever_slower(const struct tt_candidate *c, const struct tt_candidate *native, const double *ratios,
+                               int n, double middle)
 {
     static const double as_fast = 1.05, faster = 0.95;
     int slower = 0;
 
     for (int i = 0; i < n; i++)
         slower += ratios[i] > as_fast;
-    return n >= ENOUGH && 4 * slower <= n && middle < faster;
+    return n >= ENOUGH && 4 * slower <= n && (middle < faster || c->times < faster * native->times);
 }
 
 /* No slower than native in the middle, and over all visits native loses more than anybody may: slow as it is on one of
@@ -112,7 +114,7 @@ static bool keeps_promise(const struct tt_point *point, const struct tt_candidat
     if (n < FEW)
         return tt_figure_below(&c->is, &native->is);
     to = tt_figure_of(ratios, n);
-    return to.seconds + to.noise < 1 || hardly_ever_slower(ratios, n, to.seconds) ||
+    return to.seconds + to.noise < 1 || hardly_ever_slower(c, native, ratios, n, to.seconds) ||
            loses_far_less(c, native, n, to.seconds);
 }
 
@@ -140,6 +142,22 @@ const struct tt_candidate *tt_tune_choose(const struct tt_point *point, const st
         return tt_point_native(point);
     return same && may_be(same, nccl) && same->times <= nothing_lost * best->times && keeps_promise(point, same) ? same
                                                                                                                  : best;
+}
+
+bool tt_same_choice(const struct tt_candidate *a, const struct tt_candidate *b)
+{
+    return a->alg == b->alg && a->segment == b->segment;
+}
+
+const struct tt_candidate *tt_tune_choose_at(const struct tt_points *points, int i, const struct tt_candidate *before,
+                                             bool nccl)
+{
+    const struct tt_point *point = &points->at[i], *next = i + 1 < points->n ? point + 1 : NULL;
+    const struct tt_candidate *chosen = tt_tune_choose(point, before, nccl), *after = NULL;
+
+    if (chosen && next && next->coll == point->coll && !(before && tt_same_choice(chosen, before)))
+        after = tt_tune_choose(next, NULL, nccl);
+    return after ? tt_tune_choose(point, after, nccl) : chosen;
 }
 
 const struct tt_point *tt_tune_slower_before(const struct tt_points *points, const struct tt_point *point,

@@ -312,11 +312,6 @@ static int64_t believed(const struct tt_tuning *t, const struct tt_point *last)
     return last->bytes >= tt_tune_size(t, last->coll, k) ? INT64_MAX : 2 * last->bytes;
 }
 
-static bool same_choice(const struct tt_candidate *a, const struct tt_candidate *b)
-{
-    return a->alg == b->alg && a->segment == b->segment;
-}
-
 /* What is being written: all rules, or in front of them those for buffers that are known to be on GPUs, which are
  * NCCL's alone; what else is chosen there is chosen without knowing where buffers are, for to agree on that takes time.
  */
@@ -353,8 +348,8 @@ static int next_rule(struct sheet *s, int i, int64_t *from, const struct tt_cand
     int64_t to;
 
     for (; end < points->n && points->at[end].coll == points->at[i].coll; end++) {
-        next = tt_tune_choose(&points->at[end], chosen, s->on_gpus);
-        if (next && !same_choice(next, chosen))
+        next = tt_tune_choose_at(points, end, chosen, s->on_gpus);
+        if (next && !tt_same_choice(next, chosen))
             break;
         next = NULL;
     }
@@ -374,7 +369,7 @@ static int write_collective(struct sheet *s, int i)
     int64_t from = 0;
 
     while (i < s->points->n && s->points->at[i].coll == coll) {
-        choice = choice ? choice : tt_tune_choose(&s->points->at[i], NULL, s->on_gpus);
+        choice = choice ? choice : tt_tune_choose_at(s->points, i, NULL, s->on_gpus);
         i = choice ? next_rule(s, i, &from, &choice) : i + 1;
     }
     return i;

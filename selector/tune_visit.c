@@ -13,7 +13,7 @@ static const double batch_seconds = 4e-3;         /* to aim at: well above what 
 static const double fine = 0.015;                 /* noise, of the figure itself, below which nothing more is asked */
 static const double hopeless = 1.5;               /* times the best, and more than noise: no more of it in this visit */
 static const double far_off = 3;                  /* times the best: enough, where time is short */
-static const double lost = 1.8, lost_at_once = 4; /* times the best, in each visit: no more visits */
+static const double lost = 2.5, lost_at_once = 4; /* times the best, in each visit: no more visits */
 
 /* ---- one visit ---- */
 

@@ -270,6 +270,28 @@ START_TEST(curves_cross_where_they_do)
 }
 END_TEST
 
+/* Where one of both is missing there is nothing to be said. */
+START_TEST(what_is_chosen_is_held_against_the_fastest)
+{
+    struct tool_results r;
+    size_t length;
+    char *text;
+    FILE *out = open_memstream(&text, &length);
+
+    make_results(&r);
+    add(&r, 16384, TOOL_NATIVE, "native", 100);
+    add(&r, 16384, TOOL_NCCL, "nccl", 80);
+    add(&r, 16384, TOOL_CHOICE, "native", 100);
+    tool_bench_side_by_side(out, &r, 0, r.n);
+    fclose(out);
+    ck_assert_ptr_nonnull(strstr(text, "    0.50\n"));
+    ck_assert_ptr_nonnull(strstr(text, "    1.25\n"));
+    ck_assert_ptr_nonnull(strstr(text, "at most 1.10 times the fastest at 2 of 3 sizes; 1.25 times at 16 KiB"));
+    free(text);
+    tool_results_free(&r);
+}
+END_TEST
+
 START_TEST(what_is_written_is_read)
 {
     char name[] = "/tmp/tutti-bench-XXXXXX", why[256];
@@ -319,6 +341,7 @@ int main(void)
     tcase_add_test(all, bus_bandwidths_are_those_of_nccl_tests);
     tcase_add_test(all, overlap_is_that_of_osu);
     tcase_add_test(all, curves_cross_where_they_do);
+    tcase_add_test(all, what_is_chosen_is_held_against_the_fastest);
     tcase_add_test(all, what_is_written_is_read);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -498,6 +498,37 @@ START_TEST(two_threads_get_what_the_other_sent)
 }
 END_TEST
 
+/* Without a flight: each length that fits in a record, and some that do not; and only the message that is due. */
+START_TEST(short_messages_need_no_flight)
+{
+    char from[TT_INLINE + 3], to[TT_INLINE + 3];
+    unsigned more = 0;
+
+    open_sides();
+    for (size_t n = 0; n <= sizeof from; n++) {
+        const int tag = (int)n;
+        const char *bytes;
+
+        for (size_t i = 0; i < sizeof from; i++)
+            from[i] = (char)(n + i * 3);
+        ck_assert_ptr_null(tt_channel_look(&sides[B], 7, tag, n, &more));
+        ck_assert(tt_channel_send_now(&sides[A], 7, tag, from, n));
+        ck_assert_ptr_null(tt_channel_look(&sides[B], 7, tag + 1, n, &more));
+        ck_assert_ptr_null(tt_channel_look(&sides[B], 8, tag, n, &more));
+        ck_assert_ptr_null(tt_channel_look(&sides[B], 7, tag, n + 1, &more));
+        bytes = tt_channel_look(&sides[B], 7, tag, n, &more);
+        ck_assert_ptr_nonnull(bytes);
+        memset(to, 0, sizeof to);
+        if (n <= TT_INLINE)
+            tt_copy_few(to, bytes, n);
+        ck_assert(memcmp(n <= TT_INLINE ? to : bytes, from, n) == 0);
+        ck_assert(n >= TT_INLINE || to[n] == 0);
+        tt_channel_pass(&sides[B]);
+    }
+    close_sides();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("node_channel");
@@ -514,6 +545,7 @@ int main(void)
     tcase_add_loop_test(all, what_is_read_is_reduced_on_its_way, 0, 2);
     tcase_add_loop_test(all, what_cannot_be_read_is_had_by_the_other_way, 0, 2);
     tcase_add_test(all, one_that_has_died_is_found_dead_by_who_reads);
+    tcase_add_test(all, short_messages_need_no_flight);
     tcase_add_loop_test(all, two_threads_get_what_the_other_sent, BLIND, SIGHTS);
     suite_add_tcase(s, all);
     srunner_run_all(r, CK_NORMAL);

@@ -485,18 +485,50 @@ static struct tt_point visited(const double *ours, const double *native, int n)
     return p;
 }
 
-/* Never slower and often much faster is no noise; twice slower in five visits is, unless native loses far more. */
+/* Who wins by nothing between two sizes that are others' is not chosen: the larger one's choice is, unless that loses.
+ */
+START_TEST(a_choice_goes_with_the_next_size_where_nothing_is_lost)
+{
+    static const char *const names[] = {"native", "oneshot", "doubling", "ring"};
+    static const double seconds[3][4] = {{9, 1, 2, 3}, {9, 2, 1, 1.02}, {9, 4, 3, 1}};
+    static const struct {
+        double ring;
+        const char *chosen;
+    } tries[] = {{1.02, "ring"}, {1.1, "doubling"}};
+    struct tt_point at[3];
+    struct tt_points points = {3, at};
+
+    for (int i = 0; i < 3; i++) {
+        at[i] = (struct tt_point){.coll = TT_COLL_allreduce, .bytes = 1024 << i, .n = 4, .visits = 1, .whole = true};
+        for (int k = 0; k < 4; k++) {
+            at[i].of[k].alg = tt_alg_find(TT_COLL_allreduce, names[k], strlen(names[k]));
+            at[i].of[k].of[0] = (struct tt_figure){i == 1 && k == 3 ? tries[_i].ring : seconds[i][k], 0, 5};
+        }
+        tt_point_sum_up(&at[i]);
+    }
+    ck_assert_str_eq(tt_tune_choose_at(&points, 0, NULL, true)->alg->name, "oneshot");
+    ck_assert_str_eq(tt_tune_choose_at(&points, 1, &at[0].of[1], true)->alg->name, tries[_i].chosen);
+    ck_assert_str_eq(tt_tune_choose_at(&points, 2, &at[1].of[3], true)->alg->name, "ring");
+}
+END_TEST
+
+/* Never slower and often much faster is no noise, nor is as fast mostly and much faster at times; twice slower in five
+ * visits is, unless native loses far more. */
 START_TEST(visits_are_judged_each_by_itself)
 {
     static const double as_good[] = {1, 1, 1, 1, 1}, better[] = {1, 1, 2, 4, 4}, unsure[] = {0.8, 0.9, 1.2, 1.3, 1.3},
-                        slow[] = {0.8, 0.9, 2, 4, 4}, alike[] = {1.01, 1.01, 1.01, 0.99, 0.99};
+                        slow[] = {0.8, 0.9, 2, 4, 4}, alike[] = {1.01, 1.01, 1.01, 0.99, 0.99},
+                        at_times[] = {1, 1, 1, 1.02, 1.5}, once_more[] = {1, 1, 0.9, 0.9, 1.9};
     const struct tt_point sure = visited(as_good, better, 5), torn = visited(as_good, unsure, 5),
-                          far_behind = visited(as_good, slow, 5), same = visited(as_good, alike, 5);
+                          far_behind = visited(as_good, slow, 5), same = visited(as_good, alike, 5),
+                          gains = visited(as_good, at_times, 5), loses_too = visited(as_good, once_more, 5);
 
     ck_assert_str_eq(tt_tune_choose(&sure, NULL, true)->alg->name, "ring");
     ck_assert_str_eq(tt_tune_choose(&torn, NULL, true)->alg->name, "native");
     ck_assert_str_eq(tt_tune_choose(&far_behind, NULL, true)->alg->name, "ring");
     ck_assert_str_eq(tt_tune_choose(&same, NULL, true)->alg->name, "native");
+    ck_assert_str_eq(tt_tune_choose(&gains, NULL, true)->alg->name, "ring");
+    ck_assert_str_eq(tt_tune_choose(&loses_too, NULL, true)->alg->name, "native");
 }
 END_TEST
 
@@ -845,6 +877,7 @@ int main(void)
     tcase_add_test(rules, every_collective_gets_its_rules);
     tcase_add_loop_test(rules, where_noise_hides_the_difference_it_is_native, 0, 2);
     tcase_add_test(rules, a_choice_stays_where_nothing_is_lost);
+    tcase_add_loop_test(rules, a_choice_goes_with_the_next_size_where_nothing_is_lost, 0, 2);
     tcase_add_test(rules, who_is_good_only_at_times_is_not_chosen);
     tcase_add_test(rules, visits_are_judged_each_by_itself);
     tcase_add_test(rules, nccl_is_chosen_where_all_are_known_to_have_their_buffers_on_gpus);

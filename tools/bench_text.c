@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Results as tables: ours, by size, with all paths of a size together; or in the columns of the OSU micro-benchmarks
  * and of nccl-tests, which know one path, so that there is a table for each. */
+#include <math.h>
 #include <string.h>
 
 #include "coll/sizes.h"
@@ -125,22 +126,68 @@ static void side(FILE *out, const struct tool_row *row, bool named)
         fprintf(out, " %-20s", row ? row->algorithm : "");
 }
 
+/* How many times the fastest of the others what was chosen takes; 0: one of them is not there. */
+static double chosen_to_fastest(const struct tool_results *r, int from, int to)
+{
+    const struct tool_row *chosen = best_of(r, from, to, TOOL_CHOICE);
+    double fastest = INFINITY;
+
+    for (int i = from; i < to; i++)
+        if (r->rows[i].path == TOOL_NATIVE || r->rows[i].path == TOOL_OWN || r->rows[i].path == TOOL_NCCL)
+            fastest = fmin(fastest, r->rows[i].median);
+    return chosen && !isinf(fastest) ? chosen->median / fastest : 0;
+}
+
+struct following {
+    int n, close;
+    double most;
+    int64_t at;
+};
+
+static void note_ratio(struct following *f, double ratio, int64_t bytes)
+{
+    static const double close = 1.10; /* what the same algorithm differs from itself */
+
+    if (ratio == 0)
+        return;
+    f->n++;
+    f->close += ratio <= close;
+    f->at = ratio > f->most ? bytes : f->at;
+    f->most = fmax(f->most, ratio);
+}
+
+static void side_line(FILE *out, const struct tool_results *r, int i, int end, struct following *f)
+{
+    const double ratio = chosen_to_fastest(r, i, end);
+    char bytes[32];
+
+    fprintf(out, "%10s", tt_size_print(bytes, sizeof bytes, r->rows[i].bytes));
+    side(out, best_of(r, i, end, TOOL_NATIVE), false);
+    side(out, best_of(r, i, end, TOOL_OWN), true);
+    side(out, best_of(r, i, end, TOOL_NCCL), false);
+    side(out, best_of(r, i, end, TOOL_CHOICE), true);
+    if (ratio > 0)
+        fprintf(out, " %7.2f", ratio);
+    fputc('\n', out);
+    note_ratio(f, ratio, r->rows[i].bytes);
+}
+
 void tool_bench_side_by_side(FILE *out, const struct tool_results *r, int from, int to)
 {
-    fprintf(out, "# %s: medians in us, side by side\n%10s %10s %10s %-20s %10s %10s %-20s\n",
-            tt_coll_name(r->rows[from].coll), "size", "native", "best own", "", "nccl", "chosen", "");
-    for (int i = from; i < to;) {
-        const int end = tool_end_of_size(r, i);
-        char bytes[32];
+    struct following f = {0};
+    char bytes[32];
 
-        fprintf(out, "%10s", tt_size_print(bytes, sizeof bytes, r->rows[i].bytes));
-        side(out, best_of(r, i, end, TOOL_NATIVE), false);
-        side(out, best_of(r, i, end, TOOL_OWN), true);
-        side(out, best_of(r, i, end, TOOL_NCCL), false);
-        side(out, best_of(r, i, end, TOOL_CHOICE), true);
-        fputc('\n', out);
-        i = end;
+    fprintf(out, "# %s: medians in us, side by side; what was chosen: how many times the fastest of the others\n",
+            tt_coll_name(r->rows[from].coll));
+    fprintf(out, "%10s %10s %10s %-20s %10s %10s %-20s %7s\n", "size", "native", "best own", "", "nccl", "chosen", "",
+            "times");
+    for (int i = from, end; i < to; i = end) {
+        end = tool_end_of_size(r, i);
+        side_line(out, r, i, end, &f);
     }
+    if (f.n)
+        fprintf(out, "# at most 1.10 times the fastest at %d of %d sizes; %.2f times at %s\n", f.close, f.n, f.most,
+                tt_size_print(bytes, sizeof bytes, f.at));
     fputc('\n', out);
 }
 

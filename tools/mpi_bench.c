@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tutti bench: rank 0 holds the session, the others do as they are told (mpi_crew.c). For each size all paths are first
  * called once each, then take turns, ten turns each: what disturbs the machine for a while disturbs all of them, and a
- * drift favours none. */
+ * drift favours none. The order of a turn is drawn anew each time, for what ran before leaves caches and threads where
+ * they suit one more than another. And the turns of a size are not all at once but in passes over all sizes: a machine
+ * is another one by turns of seconds, and all of a size would be measured on the one, and all of the next on the other.
+ */
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +24,8 @@
 #include "tools/mpi_tutti.h"
 #include "tools/mpi_types.h"
 
-enum { TURNS = 10, MOST_LANES = 48, MOST_SAMPLES = TURNS * TOOL_MOST_CALLS, FEWEST = 3, PATIENCE = 4 };
+enum { PASSES = 5, TURNS = 2 * PASSES, MOST_LANES = 48, MOST_SIZES = 64, MOST_SAMPLES = TURNS * TOOL_MOST_CALLS };
+enum { FEWEST = 3, PATIENCE = 4 };
 
 struct samples {
     int n, room;
@@ -33,6 +38,14 @@ struct lane {
     struct tool_row row;
     struct samples calls, overall;
     double median, spent; /* seconds: of the calls so far, and of all of them together */
+    double wanted;        /* seconds of calls */
+};
+
+/* All paths at one size. */
+struct field {
+    int64_t bytes;
+    int nlanes;
+    struct lane lanes[MOST_LANES];
 };
 
 struct session {
@@ -41,11 +54,12 @@ struct session {
     struct tool_crew *crew;
     struct tool_results results;
     bool ours;                       /* only Tutti knows the type */
-    int done, all;                   /* sizes */
+    int done, all;                   /* visits of sizes */
     char unfit[256], unfit_why[256]; /* algorithms that cannot serve this collective, to be told of together */
     bool unfit_said;
-    int nlanes;
-    struct lane lanes[MOST_LANES];
+    unsigned drawn; /* what the order of turns is drawn from */
+    int nfields;
+    struct field *fields[MOST_SIZES]; /* of the collective that is being measured */
 };
 
 /* ---- samples ---- */
@@ -62,26 +76,29 @@ static void add_samples(struct samples *s, const double *seconds, int n)
     s->n += n;
 }
 
-static void free_lanes(struct session *s)
+static void free_fields(struct session *s)
 {
-    for (int i = 0; i < s->nlanes; i++) {
-        free(s->lanes[i].calls.seconds);
-        free(s->lanes[i].overall.seconds);
+    for (int k = 0; k < s->nfields; k++) {
+        for (int i = 0; i < s->fields[k]->nlanes; i++) {
+            free(s->fields[k]->lanes[i].calls.seconds);
+            free(s->fields[k]->lanes[i].overall.seconds);
+        }
+        free(s->fields[k]);
     }
-    s->nlanes = 0;
+    s->nfields = 0;
 }
 
 /* ---- which paths ---- */
 
-static void add_lane(struct session *s, int alg, enum tool_path path, const char *name)
+static void add_lane(const struct session *s, struct field *f, int alg, enum tool_path path, const char *name)
 {
-    struct lane *lane = &s->lanes[s->nlanes];
+    struct lane *lane = &f->lanes[f->nlanes];
 
-    if (s->nlanes == MOST_LANES || !tool_bench_wants(s->a, name))
+    if (f->nlanes == MOST_LANES || !tool_bench_wants(s->a, name))
         return;
     *lane = (struct lane){.alg = alg, .row = {.path = path}};
     snprintf(lane->row.algorithm, sizeof lane->row.algorithm, "%s", name);
-    s->nlanes++;
+    f->nlanes++;
 }
 
 /* The MPI is called past Tutti where it can take the buffers and the type as they are; else by way of it. */
@@ -90,27 +107,26 @@ static int native_way(const struct session *s, int alg)
     return s->a->where == TOOL_HOST && !s->ours ? TOOL_BELOW : alg;
 }
 
-static void find_lanes(struct session *s, enum tt_coll coll)
+static void find_lanes(const struct session *s, enum tt_coll coll, struct field *f)
 {
-    s->nlanes = 0;
     if (!tool_tutti_is_on()) {
-        add_lane(s, TOOL_BELOW, TOOL_NATIVE, "native");
+        add_lane(s, f, TOOL_BELOW, TOOL_NATIVE, "native");
         return;
     }
     for (int i = 0; tt_algs[i]; i++)
         if (tt_alg_serves(tt_algs[i], coll) && tt_algs[i]->delegate == TT_TO_MPI)
-            add_lane(s, native_way(s, i), TOOL_NATIVE, tt_algs[i]->name);
+            add_lane(s, f, native_way(s, i), TOOL_NATIVE, tt_algs[i]->name);
     for (int i = 0; tt_algs[i]; i++)
         if (tt_alg_serves(tt_algs[i], coll) && tt_algs[i]->delegate == TT_OWN && !s->a->overlap)
-            add_lane(s, i, TOOL_OWN, tt_algs[i]->name);
+            add_lane(s, f, i, TOOL_OWN, tt_algs[i]->name);
     for (int i = 0; tt_algs[i]; i++)
         if (tt_alg_serves(tt_algs[i], coll) && tt_algs[i]->delegate == TT_TO_NCCL && !s->a->overlap)
-            add_lane(s, i, TOOL_NCCL, tt_algs[i]->name);
-    add_lane(s, TOOL_CHOSEN, TOOL_CHOICE, "chosen");
+            add_lane(s, f, i, TOOL_NCCL, tt_algs[i]->name);
+    add_lane(s, f, TOOL_CHOSEN, TOOL_CHOICE, "chosen");
     if (!s->a->overlap)
         return;
-    add_lane(s, TOOL_THREADED, TOOL_THREAD, "thread");
-    add_lane(s, TOOL_CORE_FREE, TOOL_FREE, "free");
+    add_lane(s, f, TOOL_THREADED, TOOL_THREAD, "thread");
+    add_lane(s, f, TOOL_CORE_FREE, TOOL_FREE, "free");
 }
 
 /* ---- one size ---- */
@@ -185,40 +201,58 @@ static bool is_what_ran(struct session *s, struct lane *lane)
 }
 
 /* The first calls; those that cannot serve go. false: there is to be an end. */
-static bool start_lanes(struct session *s, enum tt_coll coll, int64_t bytes)
+static bool start_lanes(struct session *s, enum tt_coll coll, struct field *f)
 {
     int n = 0;
 
-    for (int i = 0; i < s->nlanes; i++) {
-        struct lane *lane = &s->lanes[i];
+    for (int i = 0; i < f->nlanes; i++) {
+        struct lane *lane = &f->lanes[i];
 
         lane->row.coll = coll;
-        lane->row.bytes = bytes;
+        lane->row.bytes = f->bytes;
         if (!do_first(s, lane))
             return false;
         if (is_what_ran(s, lane))
-            s->lanes[n++] = *lane;
+            f->lanes[n++] = *lane;
     }
-    s->nlanes = n;
+    f->nlanes = n;
     say_left_out(s, coll);
     s->unfit_said = true;
     return true;
 }
 
-static bool warm_up(struct session *s, struct lane *lane)
+static bool warm_up(struct session *s, struct field *f)
 {
     const int warmup = s->a->warmup > 0 ? s->a->warmup : 1;
 
-    lane->median = tool_crew_do(s->crew, order_of(lane, TOOL_CALLS, warmup));
-    lane->row.wrong += s->crew->last.wrong;
-    return lane->median >= 0;
+    for (int i = 0; i < f->nlanes; i++) {
+        struct lane *lane = &f->lanes[i];
+
+        lane->median = tool_crew_do(s->crew, order_of(lane, TOOL_CALLS, warmup));
+        lane->row.wrong += s->crew->last.wrong;
+        if (lane->median < 0)
+            return false;
+    }
+    return true;
 }
 
-/* A tenth of what was asked for, by what a call has taken so far, and of the least number of calls. */
+/* Who may be the fastest is measured for longer: between these the choice is. */
+static void share_time(const struct session *s, struct field *f)
+{
+    static const double near = 1.5, longer = 3;
+    double fastest = INFINITY;
+
+    for (int i = 0; i < f->nlanes; i++)
+        fastest = fmin(fastest, f->lanes[i].median);
+    for (int i = 0; i < f->nlanes; i++)
+        f->lanes[i].wanted = (f->lanes[i].median <= near * fastest ? longer : 1) * s->a->time;
+}
+
+/* A tenth of what is wanted, by what a call has taken so far, and of the least number of calls. */
 static int calls_of_turn(const struct session *s, const struct lane *lane)
 {
     const int left = MOST_SAMPLES - lane->calls.n, least = (s->a->calls + TURNS - 1) / TURNS;
-    const double calls = lane->median > 0 ? s->a->time / TURNS / lane->median : least;
+    const double calls = lane->median > 0 ? lane->wanted / TURNS / lane->median : least;
     const int turn = calls > TOOL_MOST_CALLS ? TOOL_MOST_CALLS : calls > least ? (int)calls : least;
 
     return turn < left ? turn : left;
@@ -230,7 +264,7 @@ static bool is_done(const struct session *s, const struct lane *lane)
     const int n = lane->calls.n;
 
     return n == MOST_SAMPLES ||
-           (n >= s->a->calls && (n * lane->median >= s->a->time || lane->spent >= PATIENCE * s->a->time));
+           (n >= s->a->calls && (n * lane->median >= lane->wanted || lane->spent >= PATIENCE * lane->wanted));
 }
 
 static void note_turn(struct lane *lane, const struct tool_timing *last)
@@ -296,40 +330,56 @@ static void finish_lane(struct session *s, struct lane *lane)
     tool_results_add(&s->results, row);
 }
 
-static bool take_turns(struct session *s)
+static void draw_order(struct session *s, int *order, int n)
 {
-    bool more = true;
+    for (int i = 0; i < n; i++) {
+        int j;
 
-    while (more) {
-        more = false;
-        for (int i = 0; i < s->nlanes; i++) {
-            struct lane *lane = &s->lanes[i];
+        s->drawn = s->drawn * 1664525u + 1013904223u;
+        j = (int)((s->drawn >> 16) % (unsigned)(i + 1));
+        order[i] = order[j];
+        order[j] = i;
+    }
+}
 
-            if (!is_done(s, lane) && !take_turn(s, lane))
-                return false;
-            more |= !is_done(s, lane);
-        }
+/* A turn of each that is not done; more: somebody is not done yet. */
+static bool take_turns(struct session *s, struct field *f, bool *more)
+{
+    int order[MOST_LANES];
+
+    draw_order(s, order, f->nlanes);
+    share_time(s, f);
+    *more = false;
+    for (int i = 0; i < f->nlanes; i++) {
+        struct lane *lane = &f->lanes[order[i]];
+
+        if (!is_done(s, lane) && !take_turn(s, lane))
+            return false;
+        *more |= !is_done(s, lane);
     }
     return true;
 }
 
-/* false: there is to be an end; what has been measured of this size by then counts. */
-static bool measure_size(struct session *s, enum tt_coll coll, int64_t bytes)
+/* The turns of a pass; in the last one all that are still wanted. false: there is to be an end. */
+static bool visit(struct session *s, enum tt_coll coll, struct field *f, int pass)
 {
-    bool going;
+    bool more = true,
+         going = tool_crew_do(s->crew,
+                              (struct tool_order){.what = TOOL_PREPARE, .coll = (int32_t)coll, .bytes = f->bytes}) >= 0;
 
-    find_lanes(s, coll);
-    going =
-        tool_crew_do(s->crew, (struct tool_order){.what = TOOL_PREPARE, .coll = (int32_t)coll, .bytes = bytes}) >= 0 &&
-        start_lanes(s, coll, bytes);
-    for (int i = 0; i < s->nlanes && going; i++)
-        going = warm_up(s, &s->lanes[i]);
-    going = going && take_turns(s);
-    for (int i = 0; i < s->nlanes; i++)
-        if (s->lanes[i].calls.n >= FEWEST)
-            finish_lane(s, &s->lanes[i]);
-    free_lanes(s);
+    if (pass == 0)
+        going = going && start_lanes(s, coll, f) && warm_up(s, f);
+    for (int turn = 0; going && more && (turn < TURNS / PASSES || pass == PASSES - 1); turn++)
+        going = take_turns(s, f, &more);
+    s->done++;
     return going;
+}
+
+static void finish(struct session *s, struct field *f)
+{
+    for (int i = 0; i < f->nlanes; i++)
+        if (f->lanes[i].calls.n >= FEWEST)
+            finish_lane(s, &f->lanes[i]);
 }
 
 /* ---- all sizes ---- */
@@ -360,7 +410,33 @@ static void tell_progress(const struct session *s, enum tt_coll coll, int64_t by
         tool_progress(s->state->name, s->done, s->all - s->done, since / s->done * (s->all - s->done), what);
 }
 
-/* A table grows as it is measured; the others are by path. */
+static void find_fields(struct session *s, enum tt_coll coll)
+{
+    for (int64_t bytes = size_after(s->a, coll, -1); bytes >= 0 && s->nfields < MOST_SIZES;
+         bytes = size_after(s->a, coll, bytes)) {
+        struct field *f = calloc(1, sizeof *f);
+
+        if (!f)
+            MPI_Abort(MPI_COMM_WORLD, TOOL_FAILED);
+        f->bytes = bytes;
+        find_lanes(s, coll, f);
+        s->fields[s->nfields++] = f;
+    }
+}
+
+/* What has been measured of a size is told; of those that an end cut off it counts, too. */
+static void tell_field(struct session *s, struct field *f, bool table, int first)
+{
+    const int from = s->results.n;
+
+    finish(s, f);
+    tool_progress_clear();
+    if (table && s->results.n > from)
+        tool_bench_tell(stdout, TOOL_TABLE, &s->results, from, s->results.n, from == first);
+    fflush(stdout);
+}
+
+/* A table grows in the last pass; the others are by path. */
 static bool measure_coll(struct session *s, enum tt_coll coll)
 {
     const int first = s->results.n;
@@ -368,18 +444,17 @@ static bool measure_coll(struct session *s, enum tt_coll coll)
     bool going = true;
 
     s->unfit_said = false;
-    for (int64_t bytes = size_after(s->a, coll, -1); bytes >= 0 && going; bytes = size_after(s->a, coll, bytes)) {
-        const int from = s->results.n;
-
-        going = measure_size(s, coll, bytes);
-        s->done++;
-        tool_progress_clear();
-        if (table && s->results.n > from)
-            tool_bench_tell(stdout, TOOL_TABLE, &s->results, from, s->results.n, from == first);
-        fflush(stdout);
-        tell_progress(s, coll, bytes);
-    }
+    find_fields(s, coll);
+    for (int pass = 0; pass < PASSES; pass++)
+        for (int k = 0; k < s->nfields; k++) {
+            going = going && visit(s, coll, s->fields[k], pass);
+            if (pass == PASSES - 1)
+                tell_field(s, s->fields[k], table, first);
+            if (going)
+                tell_progress(s, coll, s->fields[k]->bytes);
+        }
     tool_progress_clear();
+    free_fields(s);
     if (table && s->results.n > first && s->results.n > tool_end_of_size(&s->results, first))
         tool_bench_side_by_side(stdout, &s->results, first, s->results.n);
     return going;
@@ -439,15 +514,15 @@ static int hold_session(struct session *s)
     int status, files;
     bool going = true;
 
-    s->all = count_sizes(s->a);
+    s->all = PASSES * count_sizes(s->a);
     for (int c = 0; c < TT_NCOLLS && going; c++)
         if (s->a->colls >> c & 1)
             going = measure_coll(s, (enum tt_coll)c);
     tool_crew_do(s->crew, (struct tool_order){.what = TOOL_END});
     s->results.stopped = !going;
     if (!going)
-        fprintf(stderr, "%s: ended before all was measured: %d of %d sizes are done\n", s->state->name, s->done - 1,
-                s->all);
+        fprintf(stderr, "%s: ended before all was measured: %d of %d visits, %d of each size, are done\n",
+                s->state->name, s->done - 1, s->all, PASSES);
     tell_tables(s);
     tell_threads(s);
     files = tool_bench_files(s->state, s->a, &s->results);
@@ -615,10 +690,12 @@ int tool_mpi_bench(int argc, char **argv)
     a.where = a.where_given ? a.where : tool_crew_where();
     session = (struct session){.state = &state, .a = &a, .crew = &crew};
     tool_crew_catch_signals();
-    if (tool_crew_open(&crew, a.where, room_for(&a, size), why, sizeof why) == 0)
+    if (tool_crew_open(&crew, a.where, room_for(&a, size), why, sizeof why) == 0) {
+        tool_crew_tell_settled(&crew, state.name);
         status = run(&session, &a, &crew);
-    else
+    } else {
         say_once(&state, rank, size, why);
+    }
     tool_results_free(&session.results);
     tool_crew_close(&crew);
     return status;

@@ -28,18 +28,50 @@ enum { TAG = 1, CROWDED_POLLS = 50, POLLS = 100000 };
  * milliseconds. */
 static int patience = POLLS;
 
-static void learn_patience(struct tool_crew *b)
+/* Where ranks outnumber cores the scheduler puts them, and the threads that work for them, wherever there is room, and
+ * leaves them there for seconds or for a whole run: one algorithm takes twice as long in one run as in the next,
+ * because three ranks are on one core, or the thread of a simulated GPU is not on its rank's. So each is kept on one,
+ * the next rank on the next, as by `mpiexec -bind-to core`. A thread inherits that from who starts it. Who is bound
+ * already stays where he is. */
+static void keep_to_a_core(const cpu_set_t *all, int turn)
+{
+    const int wanted = turn % CPU_COUNT(all);
+    cpu_set_t one;
+
+    CPU_ZERO(&one);
+    for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, all) && seen++ == wanted)
+            CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
+static void settle(struct tool_crew *b)
 {
     MPI_Comm node;
     cpu_set_t mine, all;
+    int turn;
 
     CPU_ZERO(&mine);
     sched_getaffinity(0, sizeof mine, &mine);
     PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    PMPI_Comm_rank(node, &turn);
     PMPI_Comm_size(node, &b->on_node);
     PMPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, node);
     PMPI_Comm_free(&node);
-    patience = b->on_node > CPU_COUNT(&all) ? CROWDED_POLLS : POLLS;
+    patience = POLLS;
+    if (b->on_node <= CPU_COUNT(&all))
+        return;
+    patience = CROWDED_POLLS;
+    b->settled = CPU_EQUAL(&mine, &all);
+    if (b->settled)
+        keep_to_a_core(&all, turn);
+}
+
+void tool_crew_tell_settled(const struct tool_crew *b, const char *command)
+{
+    if (b->settled && b->rank == 0)
+        fprintf(stderr, "%s: %d ranks outnumber the cores here: each is kept on one, the next rank on the next\n",
+                command, b->on_node);
 }
 
 static void wait_for(MPI_Request *request)
@@ -652,7 +684,7 @@ int tool_crew_open(struct tool_crew *b, enum tool_where where, size_t room, char
     *b = (struct tool_crew){.is = {.measure = measure, .now = now, .renew = renew_all}, .room = room, .pinned = -1};
     MPI_Comm_rank(MPI_COMM_WORLD, &b->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b->size);
-    learn_patience(b);
+    settle(b);
     good = tool_memory_open(&b->memory, where, tool_turn_on_node(b->rank, &leader), why, size) == 0 &&
            look_for_room(b, why, size) == 0;
     PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);

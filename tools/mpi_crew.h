@@ -72,6 +72,7 @@ struct tool_crew {
     struct tt_bench is; /* first */
     MPI_Comm control;
     int rank, size, on_node; /* ranks of this one's node */
+    bool settled;            /* they outnumber cores, and nobody had bound them: each is kept on one */
     struct tool_memory memory;
     size_t room; /* bytes of each of the two buffers */
     char *send, *recv;
@@ -98,6 +99,9 @@ enum tool_where tool_crew_where(void);
  * those where something is wrong. room: bytes of a buffer. */
 int tool_crew_open(struct tool_crew *b, enum tool_where where, size_t room, char *why, size_t size);
 void tool_crew_close(struct tool_crew *b);
+
+/* Says so, if ranks have been settled: what is measured is not quite what a program has that nobody binds. */
+void tool_crew_tell_settled(const struct tool_crew *b, const char *command);
 
 /* What all but rank 0 do, until rank 0 gives TOOL_END. */
 void tool_crew_serve(struct tool_crew *b);

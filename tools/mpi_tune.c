@@ -290,6 +290,7 @@ int tool_mpi_tune(int argc, char **argv)
         tool_tutti_set("TUTTI_LOG", "error");
     tool_crew_catch_signals();
     if (tool_crew_open(&bench, a.device ? TOOL_DEVICE : TOOL_HOST, room_for(&a, size), why, sizeof why) == 0) {
+        tool_crew_tell_settled(&bench, "tutti tune");
         bench.is.tell = tell;
         status = hold_session(&session);
     } else if (*why) {
