@@ -59,7 +59,7 @@ int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size)
     tt_flights_clear(&c->confirming);
     if (!tt_ring_open(&c->out, out, size) || !tt_ring_open(&c->in, in, size))
         return -1;
-    c->bed = &tt_bed_empty;
+    c->parking = &tt_parking_of_nobody;
     c->put.reading = c->out.pace;
     c->out.ends = calloc(c->out.nrecords, sizeof *c->out.ends);
     c->leaving = calloc(c->out.nrecords, sizeof *c->leaving);
@@ -81,9 +81,9 @@ void tt_channel_close(struct tt_channel *c)
     free(c->scratch);
 }
 
-void tt_channel_rouse_at(struct tt_channel *c, struct tt_bed *bed)
+void tt_channel_unpark_at(struct tt_channel *c, struct tt_parking *parking)
 {
-    c->bed = bed;
+    c->parking = parking;
 }
 
 void tt_channel_see(struct tt_channel *c, int pid, bool is_read)
