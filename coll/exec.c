@@ -177,6 +177,7 @@ static void make_flight(struct tt_req *req, int lane, const struct tt_step *s, s
     f->peer = s->peer;
     f->tag = tt_slot_tag(req->with.slot, lane, s->message);
     f->bytes = (size_t)s->n * req->plan->unit;
+    f->touched = (size_t)req->plan->touched * req->plan->unit;
     f->channel = routes->channels ? routes->channels[s->peer] : NULL;
     if (!req->failed)
         at_home(req, lane, s, f);

@@ -86,12 +86,12 @@ static void see_each_other(MPI_Comm members)
 }
 
 /* Collective. Where not all can, who waits for long sleeps for fixed times. */
-static void share_beds(MPI_Comm members)
+static void share_parkings(MPI_Comm members)
 {
-    node.wakes = tt_all_have(members, tt_bed_open());
+    node.wakes = tt_all_have(members, tt_park_open());
     for (int i = 0; node.wakes && i < node.n; i++)
         if (i != node.mine)
-            tt_channel_rouse_at(&node.channels[i], tt_segment_line(&node.segment, i));
+            tt_channel_unpark_at(&node.channels[i], tt_segment_line(&node.segment, i));
     if (!node.wakes && node.mine == 0)
         tt_log(TT_INFO,
                "not all ranks of the node may wake each other (membarrier, futex): who waits for long looks every "
@@ -124,7 +124,7 @@ static void join(MPI_Comm members)
         return;
     }
     learn_names(members);
-    share_beds(members);
+    share_parkings(members);
     if (tt_config.node == TT_NODE_READ)
         see_each_other(members);
 }
@@ -252,19 +252,19 @@ bool tt_node_wakes(void)
 
 bool tt_node_sleep(bool (*done)(void *), void *what, long ns)
 {
-    struct tt_bed *bed = node.wakes ? tt_segment_line(&node.segment, node.mine) : NULL;
-    uint32_t calls;
+    struct tt_parking *parking = node.wakes ? tt_segment_line(&node.segment, node.mine) : NULL;
+    uint32_t wakes;
     bool over;
 
-    if (!bed) {
+    if (!parking) {
         nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
         return false;
     }
-    calls = tt_bed_lie_down(bed);
+    wakes = tt_park_enter(parking);
     over = done(what);
     if (!over)
-        tt_bed_sleep(bed, calls, ns);
-    tt_bed_get_up(bed);
+        tt_park_wait(parking, wakes, ns);
+    tt_park_leave(parking);
     return over;
 }
 

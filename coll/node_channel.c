@@ -59,7 +59,7 @@ int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size)
     tt_flights_clear(&c->confirming);
     if (!tt_ring_open(&c->out, out, size) || !tt_ring_open(&c->in, in, size))
         return -1;
-    c->bed = &tt_bed_empty;
+    c->parking = &tt_parking_of_nobody;
     c->put.reading = c->out.pace;
     c->out.ends = calloc(c->out.nrecords, sizeof *c->out.ends);
     c->leaving = calloc(c->out.nrecords, sizeof *c->leaving);
@@ -81,9 +81,9 @@ void tt_channel_close(struct tt_channel *c)
     free(c->scratch);
 }
 
-void tt_channel_rouse_at(struct tt_channel *c, struct tt_bed *bed)
+void tt_channel_unpark_at(struct tt_channel *c, struct tt_parking *parking)
 {
-    c->bed = bed;
+    c->parking = parking;
 }
 
 void tt_channel_see(struct tt_channel *c, int pid, bool is_read)
@@ -258,9 +258,10 @@ void tt_channel_keep(struct tt_flight *f, const char *bytes, size_t n)
 
     f->folded = tt_channel_folds(f);
     if (f->folded)
-        tt_host_reduce_part(fold->cell, fold->dst + f->moved, sources, n / fold->cell->size, f->bytes);
+        tt_host_reduce_part(fold->cell, fold->dst + f->moved, sources, n / fold->cell->size,
+                            f->past && fold->dst != fold->other);
     else
-        tt_copy_part((char *)f->buf + f->moved, bytes, n, f->bytes);
+        tt_copy_bytes((char *)f->buf + f->moved, bytes, n, f->past);
 }
 
 /* Of these, what it has not had by another way. */
@@ -484,9 +485,19 @@ static bool take_stray(struct tt_channel *c, struct tt_flight *f)
 
 /* ---- both ---- */
 
+/* Is what f keeps to go past the caches, since the call touches more than they hold for it? Ranks between which plain
+ * stores are the better ones share the last one. */
+static bool goes_past(const struct tt_channel *c, const struct tt_flight *f)
+{
+    const size_t sharers = tt_put_is_near(&c->put) ? 2 : 1;
+
+    return f->touched * sharers >= TT_STREAM_CALL && f->bytes >= TT_PUT_WHOLE;
+}
+
 static void begin_receive(struct tt_channel *c, struct tt_flight *f)
 {
     c->expected++;
+    f->past = goes_past(c, f);
     if (!c->strays || !take_stray(c, f))
         tt_flights_append(&c->receives, f);
 }

@@ -7,14 +7,15 @@
  * So a message needs no question and no answer, and nobody's sending waits for anything but the other's polling of this
  * channel, which he does as long as he waits for anything from here.
  *
- * Bytes on a GPU, and with TUTTI_NODE=read long messages, are offered first, for the other to fetch (node_offer.c). If he cannot, they are
- * copied to the ring, or from it, by their place, and records are published, or passed, in order as copies end. */
+ * Bytes on a GPU, and with TUTTI_NODE=read long messages, are offered first, for the other to fetch (node_offer.c). If
+ * he cannot, they are copied to the ring, or from it, by their place, and records are published, or passed, in order as
+ * copies end. */
 #ifndef TT_NODE_CHANNEL_H
 #define TT_NODE_CHANNEL_H
 
 #include <string.h>
 
-#include "coll/node_bed.h"
+#include "coll/node_park.h"
 #include "coll/node_put.h"
 #include "coll/node_ring.h"
 #include "coll/wire.h"
@@ -40,9 +41,9 @@ struct tt_patience {
 
 struct tt_channel {
     struct tt_ring out, in;
-    struct tt_bed *bed;         /* the other's: he is told of what is published, and passed */
+    struct tt_parking *parking; /* the other's: he is told of what is published, and passed */
     struct tt_put put;          /* into out */
-    uint64_t looked;            /* tt_ticks() when a message was found that is taken without a flight; 0: none that is timed */
+    uint64_t looked; /* tt_ticks() when a message was found that is taken without a flight; 0: none that is timed */
     struct tt_flights sends;    /* that are not over */
     struct tt_flights receives; /* that no message has been found for */
     unsigned expected;          /* receives that are not over, and offers that have no answer */
@@ -72,7 +73,7 @@ int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size);
 void tt_channel_close(struct tt_channel *c);
 
 /* The other may sleep there. */
-void tt_channel_rouse_at(struct tt_channel *c, struct tt_bed *bed);
+void tt_channel_unpark_at(struct tt_channel *c, struct tt_parking *parking);
 
 /* Between two that are to read each other's memory, as far as they may. If there is no memory for that they do not. */
 void tt_channel_see(struct tt_channel *c, int pid, bool is_read);
@@ -133,13 +134,13 @@ static inline void tt_copy_few(char *to, const char *from, size_t n)
 static inline void tt_channel_publish(struct tt_channel *c)
 {
     tt_ring_publish(&c->out);
-    tt_bed_rouse(c->bed);
+    tt_unpark(c->parking);
 }
 
 static inline void tt_channel_drop(struct tt_channel *c)
 {
     tt_ring_pass(&c->in);
-    tt_bed_rouse(c->bed);
+    tt_unpark(c->parking);
 }
 
 /* The whole of a message, in one record. */

@@ -2,7 +2,7 @@
 /* Words by which two processes tell each other how far they are. Raising one releases all that was written before it;
  * reading it acquires that: on x86 plain stores and loads, on aarch64 stlr and ldar (or ldapr), which is all that is
  * needed, since nobody ever waits for an order between his own store and his own load of another word; but for who goes
- * to sleep, who has it made for all (node_bed.h). In a header of its own, so that a test can put every interleaving,
+ * to sleep, who has it made for all (node_park.h). In a header of its own, so that a test can put every interleaving,
  * and every value that a weak memory may show, in its place. */
 #ifndef TT_NODE_FLAG_H
 #define TT_NODE_FLAG_H

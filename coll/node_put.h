@@ -10,6 +10,7 @@
 #define TT_NODE_PUT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,5 +47,11 @@ size_t tt_put_most(const struct tt_put *p, size_t n);
 /* So many. They are there for the other as soon as a flag is raised, written in the way that is returned; or
  * TT_NSTORES: the other need not look how long they take him. */
 enum tt_stores tt_put(struct tt_put *p, void *to, const void *from, size_t n);
+
+/* Are plain stores the better ones for long pieces? So they are where both share a cache. */
+static inline bool tt_put_is_near(const struct tt_put *p)
+{
+    return p->way[TT_PUT_SIZES - 1].best == TT_STORES_PLAIN;
+}
 
 #endif

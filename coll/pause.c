@@ -2,7 +2,7 @@
 /* A wait has up to three stages: polling without a pause, which notices at once; yielding the core before each poll, so
  * that a rank which shares it can send what this one waits for; and, after so long a wait that it makes no difference,
  * sleeps, so that a rank far ahead of the others does not burn a core. Who is of this node and sends ends them
- * (node_bed.h). They are bounded all the same, since what is waited for may come from the MPI below, or a GPU, which
+ * (node_park.h). They are bounded all the same, since what is waited for may come from the MPI below, or a GPU, which
  * wake nobody: short at first, and then longer, as far as they make no difference to how long it has taken, and only
  * while the MPI below has nothing to do when it is asked.
  *

@@ -465,8 +465,41 @@ int tt_round_end(const struct tt_plan *p, int i, int end)
     return i;
 }
 
+/* A stretch that grows. */
+struct reach {
+    int64_t from, end;
+};
+
+static void reach_for(struct reach *r, struct tt_loc loc, int64_t n)
+{
+    r += loc.buf;
+    r->from = r->end == 0 || loc.at < r->from ? loc.at : r->from;
+    r->end = loc.at + n > r->end ? loc.at + n : r->end;
+}
+
+/* Where a receive lands that reduces is not counted: that need not be touched. */
+static int64_t count_touched(const struct tt_plan *p)
+{
+    struct reach of[TT_NBUFS] = {{0, 0}};
+    struct tt_loc sources[TT_MAX_SOURCES];
+    int64_t sum = 0;
+
+    for (int i = 0; i < p->nsteps; i++) {
+        const struct tt_step *s = &p->steps[i];
+
+        for (int k = tt_step_sources(p, s, sources); k-- > 0;)
+            reach_for(of, sources[k], s->n);
+        if (s->verb != TT_FENCE && s->verb != TT_SEND)
+            reach_for(of, s->dst, s->n);
+    }
+    for (int buf = 0; buf < TT_NBUFS; buf++)
+        sum += buf == PIN ? 0 : of[buf].end - of[buf].from;
+    return sum;
+}
+
 void tt_plan_measure(struct tt_plan *p)
 {
+    p->touched = count_touched(p);
     p->max_round = 0;
     for (int l = 0; l < p->nlanes; l++) {
         int in_round = 0;

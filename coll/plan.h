@@ -47,6 +47,7 @@ struct tt_plan {
     int nrest;
     struct tt_loc *rest; /* sources of reduce steps beyond two */
     int64_t tmp, pin; /* elements of TMP and PIN it needs */
+    int64_t touched;  /* elements of SEND, RECV and TMP, between the first and the last that a step reads or writes */
     int max_round;    /* the most sends and receives in one round of one lane */
     const bool *near; /* by rank: messages to and from there are neither split nor staged; NULL: all may be. Not the plan's */
     bool sealed;
@@ -87,7 +88,7 @@ int tt_step_sources(const struct tt_plan *p, const struct tt_step *s, struct tt_
 
 /* For passes, which write steps without the verbs. Like: a plan that says the same, with or without the steps; NULL with
  * errno ENOMEM. Append: one more step, *capacity being how many there is room for;
- * false if out of memory. Measure: sets max_round from the steps. */
+ * false if out of memory. Measure: sets max_round and touched from the steps. */
 struct tt_plan *tt_plan_like(const struct tt_plan *from, bool steps);
 bool tt_plan_append(struct tt_plan *p, int *capacity, struct tt_step step);
 void tt_plan_measure(struct tt_plan *p);

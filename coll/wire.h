@@ -42,6 +42,7 @@ struct tt_flight {
     /* set by who posts it */
     void *buf; /* only read, if it is a send */
     size_t bytes;
+    size_t touched; /* bytes of memory that the call touches on this rank: what of it stays in a cache */
     int peer, tag;
     bool incoming;
     struct tt_channel *channel; /* NULL: far */
@@ -60,6 +61,7 @@ struct tt_flight {
     bool taken;     /* for who posted it: it has looked at that */
     /* a channel's own */
     uint64_t context;
+    bool past;       /* the caches goes what it brings */
     size_t moved;    /* bytes, so far */
     unsigned undone; /* copies between a GPU and records of a ring */
     const char *theirs; /* what is offered, in the other's own memory on the host; else NULL */

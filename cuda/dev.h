@@ -115,9 +115,9 @@ struct tt_place *tt_place_here(void);
 /* The host's place: always there. */
 struct tt_place *tt_host_place(void);
 
-/* dst = src[0] op src[1], n elements on the host, at once: part of a reduction of `whole` bytes, whose result goes past
- * the caches if that pays for the whole. */
-void tt_host_reduce_part(const struct tt_cell *cell, void *dst, const void *const *src, size_t n, size_t whole);
+/* dst = src[0] op src[1], n elements on the host, at once; past the caches, for types for which that pays, if dst is none
+ * of them. */
+void tt_host_reduce_part(const struct tt_cell *cell, void *dst, const void *const *src, size_t n, bool past);
 
 /* Is the life of its context over, as somebody has found? No driver call. */
 bool tt_place_is_stale(const struct tt_place *place);

@@ -101,9 +101,9 @@ static void reduce_blocks(const struct tt_cell *cell, char *dst, const void *con
 }
 
 static void reduce_part(const struct tt_cell *cell, void *dst, const void *const *src, int k, unsigned order, size_t n,
-                        size_t whole)
+                        bool past)
 {
-    const bool streams = cell->size >= NARROW && tt_streams(dst, src, k, whole);
+    const bool streams = cell->size >= NARROW && past;
 
     if (!streams && (k == 2 || order == TT_ACCUMULATE))
         cell->host(dst, src, k, n);
@@ -116,13 +116,13 @@ static int reduce(struct tt_place *place, int queue, const struct tt_cell *cell,
 {
     (void)place;
     (void)queue;
-    reduce_part(cell, dst, src, k, order, n, n * cell->size);
+    reduce_part(cell, dst, src, k, order, n, tt_streams(dst, src, k, n * cell->size));
     return 0;
 }
 
-void tt_host_reduce_part(const struct tt_cell *cell, void *dst, const void *const *src, size_t n, size_t whole)
+void tt_host_reduce_part(const struct tt_cell *cell, void *dst, const void *const *src, size_t n, bool past)
 {
-    reduce_part(cell, dst, src, 2, TT_ACCUMULATE, n, whole);
+    reduce_part(cell, dst, src, 2, TT_ACCUMULATE, n, past);
 }
 
 static int pack(struct tt_place *place, int queue, const struct tt_runs *runs, int64_t count, const void *spread,

@@ -11,7 +11,7 @@ enum { LINE = 64 };
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-size_t tt_stream_from = 16 << 20;
+size_t tt_stream_from = 8 << 20;
 
 /* Whole lines, to where one begins. */
 static void stream_lines(char *to, const char *from, size_t lines)
@@ -78,12 +78,7 @@ void tt_copy_bytes(void *to, const void *from, size_t bytes, bool past)
     tt_stream_end(true);
 }
 
-void tt_copy_part(void *to, const void *from, size_t bytes, size_t whole)
-{
-    tt_copy_bytes(to, from, bytes, tt_streams(to, &from, 1, whole));
-}
-
 void tt_copy_host(void *to, const void *from, size_t bytes)
 {
-    tt_copy_part(to, from, bytes, bytes);
+    tt_copy_bytes(to, from, bytes, tt_streams(to, &from, 1, bytes));
 }

@@ -9,13 +9,17 @@
 #include <stddef.h>
 
 /* From how many bytes on that one call moves, its sources and its result together, that is: more than a share of the last
- * cache holds. It is a constant, 16 MiB, because what the system says of the cache is not to be trusted: a virtual
+ * cache holds. It is a constant, 8 MiB, because what the system says of the cache is not to be trusted: a virtual
  * machine with 32 MiB of it said 320. SIZE_MAX where the processor has no such stores. */
 extern size_t tt_stream_from;
 
 /* Is a reduction (or copy, k being 1) of so many bytes of each of k sources to dst to be streamed? Not into one of its
  * sources, whose lines are in the cache when they are written. */
 bool tt_streams(const void *dst, const void *const *src, int k, size_t bytes);
+
+/* From how many bytes on that one call of a collective touches, on all ranks that share a last cache: measured through
+ * the rings of a node (doc/node.md). */
+enum { TT_STREAM_CALL = 20 << 20 };
 
 /* Copies to any address past the caches. Others may see it in any order, and only after tt_stream_end(true). */
 void tt_stream(void *to, const void *from, size_t bytes);
@@ -24,8 +28,7 @@ void tt_stream_end(bool streamed);
 /* memcpy, past the caches or not: others may see it once they see what is stored after it returns. */
 void tt_copy_bytes(void *to, const void *from, size_t bytes, bool past);
 
-/* The same, past the caches if that pays; it is part of a copy of `whole` bytes. */
-void tt_copy_part(void *to, const void *from, size_t bytes, size_t whole);
-void tt_copy_host(void *to, const void *from, size_t bytes); /* a whole one */
+/* The same, past the caches if that pays. */
+void tt_copy_host(void *to, const void *from, size_t bytes);
 
 #endif

@@ -282,11 +282,15 @@ START_TEST(what_is_chosen_is_held_against_the_fastest)
     add(&r, 16384, TOOL_NATIVE, "native", 100);
     add(&r, 16384, TOOL_NCCL, "nccl", 80);
     add(&r, 16384, TOOL_CHOICE, "native", 100);
+    add(&r, 32768, TOOL_NATIVE, "native", 100);
+    add(&r, 32768, TOOL_CHOICE, "native", 150);
+    r.rows[r.n - 1].times = 1.02;
     tool_bench_side_by_side(out, &r, 0, r.n);
     fclose(out);
     ck_assert_ptr_nonnull(strstr(text, "    0.50\n"));
     ck_assert_ptr_nonnull(strstr(text, "    1.25\n"));
-    ck_assert_ptr_nonnull(strstr(text, "at most 1.10 times the fastest at 2 of 3 sizes; 1.25 times at 16 KiB"));
+    ck_assert_ptr_nonnull(strstr(text, "    1.02\n"));
+    ck_assert_ptr_nonnull(strstr(text, "at most 1.10 times the fastest at 3 of 4 sizes; 1.25 times at 16 KiB"));
     free(text);
     tool_results_free(&r);
 }
@@ -303,6 +307,7 @@ START_TEST(what_is_written_is_read)
     r.simulated = true;
     r.form = TOOL_NONBLOCKING;
     r.rows[1].kept = 0.75;
+    r.rows[2].times = 1.5;
     ck_assert_int_eq(tool_bench_write(&r, out), 0);
     fclose(out);
     ck_assert_msg(tool_bench_read(name, &again, why, sizeof why) == 0, "%s", why);
@@ -319,6 +324,7 @@ START_TEST(what_is_written_is_read)
         ck_assert_double_eq_tol(again.rows[i].median, r.rows[i].median, 1e-12);
         ck_assert_double_eq_tol(again.rows[i].noise, r.rows[i].noise, 1e-12);
         ck_assert_double_eq_tol(again.rows[i].kept, r.rows[i].kept, 1e-9);
+        ck_assert_double_eq_tol(again.rows[i].times, r.rows[i].times, 1e-12);
     }
     tool_results_free(&r);
     tool_results_free(&again);

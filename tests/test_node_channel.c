@@ -15,6 +15,7 @@
 #include "coll/node_channel.h"
 #include "coll/node_offer.h"
 #include "cuda/cells.h"
+#include "cuda/stream.h"
 
 void tt_log(enum tt_log_level level, const char *format, ...)
 {
@@ -57,6 +58,7 @@ static void make(struct end *e, int message, bool incoming, size_t bytes, size_t
     for (size_t i = 0; i < room; i++)
         e->bytes[i] = incoming ? -1 : byte_of(message, i);
     e->f = (struct tt_flight){.buf = e->bytes, .bytes = bytes, .incoming = incoming, .tag = message, .context = 7};
+    e->f.touched = message % 2 ? TT_STREAM_CALL : 0;
 }
 
 static bool is_right(const struct end *e, int message, size_t sent)

@@ -7,7 +7,7 @@
  * vector clocks. The model itself is tried, too: without release, or with a ring that frees too early, it must find
  * one.
  *
- * So is how a side that has nothing to do sleeps until it is called (coll/node_bed.h), both being readers of what they
+ * So is how a side that has nothing to do sleeps until it is called (coll/node_park.h), both being readers of what they
  * wait for: a reader that waits for a record, and a writer that waits for room. A sleep has no end of its own here, so
  * a call that is lost leaves somebody asleep for ever. The fence that the kernel has all pass is the model's, too, and
  * without it the model must find such a loss.
@@ -29,7 +29,7 @@ static void tt_flag_raise(tt_flag *flag, uint32_t value);
 static uint32_t tt_flag_glance(tt_flag *flag);
 static void tt_flag_count(tt_flag *flag, int more);
 static void tt_flag_fence_all(void);
-#include "coll/node_bed.h"
+#include "coll/node_park.h"
 #include "coll/node_ring.c"
 
 /* Check writes a note for each assertion that holds, which takes longer than an execution. */
@@ -88,7 +88,7 @@ static struct {
     bool sleeps, fences;
     tt_flag *until[SIDES]; /* asleep, until this is no longer at */
     uint32_t at[SIDES];
-    int lost; /* calls */
+    int lost; /* wakes */
     int side;
     bool started[SIDES], ended[SIDES];
     jmp_buf stopped[SIDES], scheduler;
@@ -203,19 +203,19 @@ static void tt_flag_fence_all(void)
 
 /* ---- sleeping ---- */
 
-static struct tt_bed beds[SIDES];
+static struct tt_parking parkings[SIDES];
 
-void tt_bed_call(struct tt_bed *bed)
+void tt_park_wake(struct tt_parking *parking)
 {
-    tt_flag_count(&bed->calls, 1);
+    tt_flag_count(&parking->wakes, 1);
 }
 
 /* The kernel looks at what is there, and not at what may be seen. */
-void tt_bed_sleep(struct tt_bed *bed, uint32_t calls, long ns)
+void tt_park_wait(struct tt_parking *parking, uint32_t wakes, long ns)
 {
     (void)ns;
-    model.until[model.side] = &bed->calls;
-    model.at[model.side] = calls;
+    model.until[model.side] = &parking->wakes;
+    model.at[model.side] = wakes;
     stop_here();
     model.until[model.side] = NULL;
 }
@@ -271,7 +271,7 @@ static size_t length_of(int message)
 static void rouse(int side)
 {
     if (model.sleeps && model.explores)
-        tt_bed_rouse(&beds[side]);
+        tt_unpark(&parkings[side]);
 }
 
 static bool write_one(void)
@@ -324,11 +324,11 @@ static bool move(int side)
 /* Until it is called, if there is nothing to do. */
 static void rest(int side)
 {
-    const uint32_t calls = tt_bed_lie_down(&beds[side]);
+    const uint32_t wakes = tt_park_enter(&parkings[side]);
 
     if (!move(side))
-        tt_bed_sleep(&beds[side], calls, 0);
-    tt_bed_get_up(&beds[side]);
+        tt_park_wait(&parkings[side], wakes, 0);
+    tt_park_leave(&parkings[side]);
 }
 
 static void work(void)

@@ -24,7 +24,7 @@ struct tool_bench_arguments {
     const char *algorithms; /* "native,ring"; NULL: all */
     int64_t least, most;    /* bytes, of the vector or of a block */
     bool least_given, most_given;
-    int factor;             /* from a size to the next */
+    int factor; /* from a size to the next */
     const char *type_name, *op_name;
     enum tt_type type;
     enum tt_op op;
@@ -68,6 +68,7 @@ struct tool_row {
     double mean, mean_least, mean_most;
     double overall, compute; /* of a nonblocking call with work meanwhile, and of the work; else 0 */
     double kept;   /* the share of that work which got done in its time: the rest of the core went to messages */
+    double times;  /* what was chosen: how many times the fastest of the others, pass by pass; 0: it is not known */
     int64_t wrong; /* elements */
 };
 

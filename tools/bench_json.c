@@ -34,6 +34,8 @@ static json_t *row_of(const struct tool_results *r, const struct tool_row *row)
                                      "mean_most_us", us * row->mean_most, "calls", row->calls));
     if (*row->why)
         json_object_set_new(all, "why", json_string(row->why));
+    if (row->times > 0)
+        json_object_set_new(all, "times_fastest", json_real(row->times));
     if (r->form == TOOL_NONBLOCKING)
         json_object_update_new(all, json_pack("{s:f, s:f, s:f, s:f}", "overall_us", us * row->overall, "compute_us",
                                               us * row->compute, "overlap_percent", tool_overlap(row), "work_percent",
@@ -118,6 +120,7 @@ static const char *read_row(struct tool_results *r, const json_t *from)
                            .mean_most = seconds(from, "mean_most_us"),
                            .overall = seconds(from, "overall_us"),
                            .compute = seconds(from, "compute_us"),
+                           .times = json_number_value(json_object_get(from, "times_fastest")),
                            .kept = json_number_value(json_object_get(from, "work_percent")) / 100};
 
     if (row.coll == TT_NCOLLS)

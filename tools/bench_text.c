@@ -126,7 +126,8 @@ static void side(FILE *out, const struct tool_row *row, bool named)
         fprintf(out, " %-20s", row ? row->algorithm : "");
 }
 
-/* How many times the fastest of the others what was chosen takes; 0: one of them is not there. */
+/* How many times the fastest of the others what was chosen takes: pass by pass, or, of results that do not say it, by
+ * medians; 0: one of them is not there. */
 static double chosen_to_fastest(const struct tool_results *r, int from, int to)
 {
     const struct tool_row *chosen = best_of(r, from, to, TOOL_CHOICE);
@@ -135,7 +136,9 @@ static double chosen_to_fastest(const struct tool_results *r, int from, int to)
     for (int i = from; i < to; i++)
         if (r->rows[i].path == TOOL_NATIVE || r->rows[i].path == TOOL_OWN || r->rows[i].path == TOOL_NCCL)
             fastest = fmin(fastest, r->rows[i].median);
-    return chosen && !isinf(fastest) ? chosen->median / fastest : 0;
+    if (!chosen || isinf(fastest))
+        return 0;
+    return chosen->times > 0 ? chosen->times : chosen->median / fastest;
 }
 
 struct following {
@@ -177,8 +180,10 @@ void tool_bench_side_by_side(FILE *out, const struct tool_results *r, int from, 
     struct following f = {0};
     char bytes[32];
 
-    fprintf(out, "# %s: medians in us, side by side; what was chosen: how many times the fastest of the others\n",
-            tt_coll_name(r->rows[from].coll));
+    fprintf(
+        out,
+        "# %s: medians in us, side by side; times: of the fastest of the others, pass by pass, what was chosen takes\n",
+        tt_coll_name(r->rows[from].coll));
     fprintf(out, "%10s %10s %10s %-20s %10s %10s %-20s %7s\n", "size", "native", "best own", "", "nccl", "chosen", "",
             "times");
     for (int i = from, end; i < to; i = end) {

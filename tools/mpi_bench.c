@@ -37,7 +37,6 @@ struct lane {
     int alg; /* as in struct tool_order */
     struct tool_row row;
     struct samples calls, overall, here; /* here: those of this pass */
-    int passes;
     struct tt_figure of[PASSES];
     double median, spent; /* seconds: of the calls so far, and of all of them together */
     double wanted;        /* seconds of calls */
@@ -314,11 +313,44 @@ static double quantile(const double *sorted, int n, double q)
     return sorted[at < n ? at : n - 1];
 }
 
-static void close_pass(struct lane *lane)
+static void close_pass(struct lane *lane, int pass)
 {
-    if (lane->here.n > 0)
-        lane->of[lane->passes++] = tt_figure_of(lane->here.seconds, lane->here.n);
+    lane->of[pass] = tt_figure_of(lane->here.seconds, lane->here.n);
     lane->here.n = 0;
+}
+
+static struct tt_figure middle_pass(const struct lane *lane)
+{
+    struct tt_figure there[PASSES];
+    int n = 0;
+
+    for (int pass = 0; pass < PASSES; pass++)
+        if (lane->of[pass].n > 0)
+            there[n++] = lane->of[pass];
+    return tt_figure_middle(there, n);
+}
+
+/* How many times the other's one takes, in the middle of the passes that have both; 0: there is none. */
+static double times_of(const struct lane *lane, const struct lane *other)
+{
+    double ratios[PASSES];
+    int n = 0;
+
+    for (int pass = 0; pass < PASSES; pass++)
+        if (lane->of[pass].n > 0 && other->of[pass].n > 0)
+            ratios[n++] = lane->of[pass].seconds / other->of[pass].seconds;
+    return tt_figure_of(ratios, n).seconds;
+}
+
+/* What was chosen is held against each path pass by pass, as tune does: their medians may be of two machines. */
+static void hold_against(struct field *f, struct lane *chosen)
+{
+    for (int i = 0; i < f->nlanes; i++) {
+        const struct lane *other = &f->lanes[i];
+
+        if (!tool_is_choice(other->alg))
+            chosen->row.times = fmax(chosen->row.times, times_of(chosen, other));
+    }
 }
 
 /* The median is that of the middle pass: over the calls of all of them it would be, of a machine that was two in equal
@@ -326,7 +358,7 @@ static void close_pass(struct lane *lane)
 static void finish_lane(struct session *s, struct lane *lane)
 {
     struct tool_row *row = &lane->row;
-    const struct tt_figure figure = tt_figure_middle(lane->of, lane->passes);
+    const struct tt_figure figure = middle_pass(lane);
 
     row->calls = lane->calls.n;
     row->median = figure.seconds;
@@ -385,16 +417,19 @@ static bool visit(struct session *s, enum tt_coll coll, struct field *f, int pas
     for (int turn = 0; going && more && (turn < TURNS / PASSES || pass == PASSES - 1); turn++)
         going = take_turns(s, f, &more);
     for (int i = 0; i < f->nlanes; i++)
-        close_pass(&f->lanes[i]);
+        close_pass(&f->lanes[i], pass);
     s->done++;
     return going;
 }
 
 static void finish(struct session *s, struct field *f)
 {
-    for (int i = 0; i < f->nlanes; i++)
+    for (int i = 0; i < f->nlanes; i++) {
+        if (f->lanes[i].alg == TOOL_CHOSEN)
+            hold_against(f, &f->lanes[i]);
         if (f->lanes[i].calls.n >= FEWEST)
             finish_lane(s, &f->lanes[i]);
+    }
 }
 
 /* ---- all sizes ---- */

@@ -4,6 +4,7 @@
  * of ours; the regret is how much longer it takes than the best of them, visit by visit: where the machine is another
  * in the next, medians of both may be of different machines. On the host's memory the MPI is called past Tutti, too:
  * that is what programs had before, and what to be in between costs no rule can take away. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,9 +178,14 @@ static int read_all(struct tool_session *s, struct tt_rules **rules)
     FILE *in = fopen(s->a->regret, "r");
     char why[2048] = "out of memory";
 
-    *rules = in ? tt_rules_read(s->a->regret, why, sizeof why) : NULL;
+    if (!in) {
+        fprintf(stderr, "tutti tune: cannot read %s: %s\n", s->a->regret, strerror(errno));
+        return -1;
+    }
+    *rules = tt_rules_read(s->a->regret, why, sizeof why);
     if (!*rules || tt_figures_read(in, &s->points)) {
-        fprintf(stderr, "tutti tune: %s\n", in ? why : s->a->regret);
+        fprintf(stderr, "tutti tune: %s\n", why);
+        fclose(in);
         return -1;
     }
     fclose(in);

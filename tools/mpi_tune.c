@@ -136,14 +136,14 @@ static int write_rules(struct tool_session *s)
     snprintf(beside, sizeof beside, "%s.new", s->a->rules);
     out = fopen(beside, "w");
     if (!out) {
-        complain("%s: %s", beside, strerror(errno));
+        complain("cannot write %s: %s", beside, strerror(errno));
         return TOOL_FAILED;
     }
     write_head(s, head, sizeof head);
     tt_points_sort(&s->points);
     remarks = tt_tune_write_rules(out, head, &s->tuning, &s->points);
     if (fclose(out) || rename(beside, s->a->rules)) {
-        complain("%s: %s", s->a->rules, strerror(errno));
+        complain("cannot write %s: %s", s->a->rules, strerror(errno));
         return TOOL_FAILED;
     }
     printf("tutti tune: %s: rules from %d sizes%s\n", s->a->rules, s->points.n,
@@ -158,7 +158,7 @@ static int write_rules(struct tool_session *s)
 static void write_profile(const struct tool_session *s)
 {
     if (tool_write_profile(s->a->profile, s->topo))
-        complain("%s: %s", s->a->profile, strerror(errno));
+        complain("cannot write %s: %s", s->a->profile, strerror(errno));
     else
         printf("tutti tune: %s: what the links are, for TUTTI_PROFILE\n", s->a->profile);
 }

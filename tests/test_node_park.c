@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sleeping until another process calls (coll/node_bed.c), with the kernel that there is: two processes take turns, each
- * sleeping without an end until it is its turn, after works of random lengths, so that calls come before, while and
- * after the other lies down. A call that is lost leaves both asleep, and the test ends by its time-out. (All orders are
- * tried on a model, in test_node_ring.c.) */
-#include "coll/node_bed.h"
+/* Sleeping until another process wakes it (coll/node_park.c), with the kernel that there is: two processes take turns,
+ * each sleeping without an end until it is its turn, after works of random lengths, so that wakes come before, while
+ * and after the other lies down. A call that is lost leaves both asleep, and the test ends by its time-out. (All orders
+ * are tried on a model, in test_node_ring.c.) */
+#include "coll/node_park.h"
 
 #include <check.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 enum { A, B, SIDES, ROUNDS = 20000, LONG_NS = 999999999 };
 
 static struct shared {
-    struct tt_bed beds[SIDES];
+    struct tt_parking parkings[SIDES];
     tt_flag turn;
 } * shared;
 
@@ -23,7 +23,7 @@ static void set_up(void)
 {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(shared, MAP_FAILED);
-    ck_assert(tt_bed_open());
+    ck_assert(tt_park_open());
 }
 
 static void tear_down(void)
@@ -34,13 +34,13 @@ static void tear_down(void)
 /* A time-out of the kernel's is no call: it goes to sleep again. */
 static void wait_for(int side, uint32_t turn)
 {
-    uint32_t calls;
+    uint32_t wakes;
 
     while (tt_flag_read(&shared->turn) != turn) {
-        calls = tt_bed_lie_down(&shared->beds[side]);
-        while (tt_flag_read(&shared->turn) != turn && tt_flag_read(&shared->beds[side].calls) == calls)
-            tt_bed_sleep(&shared->beds[side], calls, LONG_NS);
-        tt_bed_get_up(&shared->beds[side]);
+        wakes = tt_park_enter(&shared->parkings[side]);
+        while (tt_flag_read(&shared->turn) != turn && tt_flag_read(&shared->parkings[side].wakes) == wakes)
+            tt_park_wait(&shared->parkings[side], wakes, LONG_NS);
+        tt_park_leave(&shared->parkings[side]);
     }
 }
 
@@ -60,7 +60,7 @@ static void take_turns(int side, uint32_t rounds)
         wait_for(side, turn);
         work(&seed);
         tt_flag_raise(&shared->turn, turn + 1);
-        tt_bed_rouse(&shared->beds[1 - side]);
+        tt_unpark(&shared->parkings[1 - side]);
     }
 }
 
@@ -70,7 +70,7 @@ START_TEST(no_call_is_lost)
     int status;
 
     if (other == 0) {
-        tt_bed_open();
+        tt_park_open();
         take_turns(B, ROUNDS);
         _exit(0);
     }
@@ -78,14 +78,14 @@ START_TEST(no_call_is_lost)
     ck_assert_int_eq(waitpid(other, &status, 0), other);
     ck_assert_int_eq(status, 0);
     ck_assert_uint_eq(tt_flag_read(&shared->turn), ROUNDS);
-    ck_assert_uint_eq(tt_flag_read(&shared->beds[A].sleepers), 0);
+    ck_assert_uint_eq(tt_flag_read(&shared->parkings[A].sleepers), 0);
 }
 END_TEST
 
 START_TEST(who_is_awake_is_not_called)
 {
-    tt_bed_rouse(&shared->beds[A]);
-    ck_assert_uint_eq(tt_flag_read(&shared->beds[A].calls), 0);
+    tt_unpark(&shared->parkings[A]);
+    ck_assert_uint_eq(tt_flag_read(&shared->parkings[A].wakes), 0);
 }
 END_TEST
 
@@ -98,24 +98,24 @@ START_TEST(who_is_killed_in_his_sleep_keeps_nobody_waiting)
         wait_for(B, 1);
         _exit(0);
     }
-    while (tt_flag_read(&shared->beds[B].sleepers) == 0)
+    while (tt_flag_read(&shared->parkings[B].sleepers) == 0)
         usleep(1000);
     kill(other, SIGKILL);
     ck_assert_int_eq(waitpid(other, NULL, 0), other);
     for (int i = 0; i < 10; i++)
-        tt_bed_rouse(&shared->beds[B]);
-    ck_assert_uint_eq(tt_flag_read(&shared->beds[B].calls), 10);
+        tt_unpark(&shared->parkings[B]);
+    ck_assert_uint_eq(tt_flag_read(&shared->parkings[B].wakes), 10);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("node_bed");
+    Suite *suite = suite_create("node_park");
     TCase *all = tcase_create("all");
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    if (!tt_bed_open())
+    if (!tt_park_open())
         return 77; /* a kernel without membarrier, or where it is forbidden */
     tcase_set_timeout(all, 60);
     tcase_add_checked_fixture(all, set_up, tear_down);
