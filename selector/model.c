@@ -91,6 +91,7 @@ static bool are_few(const struct tt_shape *s, int64_t segment)
 static struct tt_estimate estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
 {
     struct tt_estimate e[SEGMENTS], best;
+    bool is_full = true;
     double missed;
     int i;
 
@@ -106,11 +107,14 @@ static struct tt_estimate estimate(const struct tt_alg *alg, const struct tt_sha
 
         missed /= 2;
         longer.seconds *= 1 + missed;
-        if (k == i - 1 && are_few(s, e[k].segment))
-            longer = with_segment(alg, s, net, e[k].segment, false);
-        best = longer.seconds < best.seconds * same ? longer : best;
+        if (k == i - 1 && are_few(s, longer.segment))
+            longer = with_segment(alg, s, net, longer.segment, false);
+        if (longer.seconds >= best.seconds * same)
+            continue;
+        best = longer;
+        is_full = k == i - 1 && are_few(s, longer.segment);
     }
-    return are_few(s, best.segment) ? with_segment(alg, s, net, best.segment, false) : best;
+    return !is_full && are_few(s, best.segment) ? with_segment(alg, s, net, best.segment, false) : best;
 }
 
 struct tt_estimate tt_estimate(const struct tt_alg *alg, const struct tt_shape *s, const struct tt_net *net)
