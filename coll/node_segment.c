@@ -219,7 +219,6 @@ static struct tt_segment try_group(MPI_Comm comm, MPI_Comm *rest, char *why, siz
     s.memory = a.memory;
     s.size = a.offer.size;
     s.pair = a.offer.pair;
-    s.head = head_for(n);
     s.sees_pids = way == BY_MEMFD;
     return s;
 }
@@ -256,7 +255,7 @@ void tt_segment_close(struct tt_segment *s)
 
 void *tt_segment_piece(const struct tt_segment *s, int n, int from, int to)
 {
-    return s->memory + s->head + s->pair * ((size_t)from * (size_t)(n - 1) + (size_t)(to - (to > from)));
+    return s->memory + head_for(n) + s->pair * ((size_t)from * (size_t)(n - 1) + (size_t)(to - (to > from)));
 }
 
 void *tt_segment_line(const struct tt_segment *s, int rank)

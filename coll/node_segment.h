@@ -10,7 +10,6 @@
 struct tt_segment {
     char *memory; /* all zero at first; NULL: this rank shares memory with nobody */
     size_t size;
-    size_t head;      /* of it, in front of all pieces */
     size_t pair;      /* bytes of a piece */
     MPI_Comm members; /* who shares it, the caller's to free; MPI_COMM_NULL if there is none */
     bool sees_pids;   /* its members name processes alike */
