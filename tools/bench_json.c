@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Results for machines, and read again. Times are microseconds, bandwidths 10^9 bytes per second, sizes bytes; every
  * object of "results" tells by itself what it is a result of. */
-#include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include "tools/bench.h"
+#include "tools/json_load.h"
 
 static const double us = 1e6, giga = 1e9;
 
@@ -171,20 +171,15 @@ static void read_place(struct tool_results *r, const json_t *all)
 
 int tool_bench_read(const char *file, struct tool_results *r, char *why, size_t size)
 {
-    json_error_t error;
-    json_t *all = json_load_file(file, 0, &error), *rows = json_object_get(all, "results"), *row;
+    json_t *all = tool_json_load(file, why, size), *rows = json_object_get(all, "results"), *row;
     const char *wrong = NULL;
     size_t i = 0;
 
     *r = (struct tool_results){0};
-    if (!all && error.line < 1)
-        snprintf(why, size, "%s cannot be read: %s", file, strerror(errno));
-    else if (!all)
-        snprintf(why, size, "%s:%d: %s", file, error.line, error.text);
-    else if (!json_is_array(rows) || json_array_size(rows) == 0)
+    if (all && (!json_is_array(rows) || json_array_size(rows) == 0)) {
         snprintf(why, size,
                  "%s: there is no list \"results\" with anything in it: is it what tutti bench --json wrote?", file);
-    else {
+    } else if (all) {
         read_place(r, all);
         json_array_foreach(rows, i, row)
         {

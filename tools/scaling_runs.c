@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs, from words or reports, and the arithmetic of two of them. */
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/json_load.h"
 #include "tools/scaling.h"
 
 /* Total compute that differs by less than this is the same: caches and clocks change it by that much. */
@@ -81,17 +81,11 @@ static const char *read_report(const json_t *all, struct tool_run *run)
 
 int tool_run_read(const char *file, struct tool_run *run, char *why, size_t size)
 {
-    json_error_t error;
-    json_t *all = json_load_file(file, 0, &error);
-    const char *wrong = NULL;
+    json_t *all = tool_json_load(file, why, size);
+    const char *wrong;
 
     *run = (struct tool_run){.name = file};
-    if (!all && error.line < 1)
-        snprintf(why, size, "%s cannot be read: %s", file, strerror(errno));
-    else if (!all)
-        snprintf(why, size, "%s:%d: %s", file, error.line, error.text);
-    else
-        wrong = read_report(all, run);
+    wrong = all ? read_report(all, run) : NULL;
     if (wrong)
         snprintf(why, size, "%s: %s", file, wrong);
     json_decref(all);
