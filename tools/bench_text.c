@@ -147,14 +147,14 @@ struct following {
     int64_t at;
 };
 
+static const double close_to = 1.10; /* what the same algorithm differs from itself */
+
 static void note_ratio(struct following *f, double ratio, int64_t bytes)
 {
-    static const double close = 1.10; /* what the same algorithm differs from itself */
-
     if (ratio == 0)
         return;
     f->n++;
-    f->close += ratio <= close;
+    f->close += ratio <= close_to;
     f->at = ratio > f->most ? bytes : f->at;
     f->most = fmax(f->most, ratio);
 }
@@ -191,8 +191,8 @@ void tool_bench_side_by_side(FILE *out, const struct tool_results *r, int from, 
         side_line(out, r, i, end, &f);
     }
     if (f.n)
-        fprintf(out, "# at most 1.10 times the fastest at %d of %d sizes; %.2f times at %s\n", f.close, f.n, f.most,
-                tt_size_print(bytes, sizeof bytes, f.at));
+        fprintf(out, "# at most %.2f times the fastest at %d of %d sizes; %.2f times at %s\n", close_to, f.close, f.n,
+                f.most, tt_size_print(bytes, sizeof bytes, f.at));
     fputc('\n', out);
 }
 
