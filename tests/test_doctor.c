@@ -300,6 +300,27 @@ START_TEST(a_straggler)
 }
 END_TEST
 
+/* Rank 3 comes last each time, by next to nothing but in every tenth call. */
+static void come_late_by_times(struct record *r)
+{
+    for (uint32_t i = 0; i < r->nlines; i++) {
+        if (r->head.rank == 3)
+            r->lines[i].entered += i % 10 == 5 ? MS : MS / 40;
+        r->lines[i].left = (r->lines[i].number + 2) * MS;
+    }
+}
+
+START_TEST(a_straggler_by_times)
+{
+    struct doctor_job *job = job_of(5, 100, come_late_by_times);
+
+    ck_assert_int_ge(job->nfindings, 1);
+    ck_assert_ptr_nonnull(strstr(job->findings[0].text, "rank 3 is sporadically late: in 10 of 100 collectives, by up "
+                                                        "to 1 ms; the others have waited 12.2 ms for it"));
+    doctor_free(job);
+}
+END_TEST
+
 /* ---- two nodes ---- */
 
 enum { NODE = 2, AHEAD = 1000 }; /* ranks of a node; seconds by which the second one's clock is ahead */
@@ -558,6 +579,7 @@ int main(void)
     tcase_add_test(jobs, another_type);
     tcase_add_test(jobs, one_left_out);
     tcase_add_test(jobs, a_straggler);
+    tcase_add_test(jobs, a_straggler_by_times);
     tcase_add_test(jobs, a_straggler_on_another_node);
     tcase_add_test(jobs, a_laggard_on_another_node);
     tcase_add_test(jobs, for_programs);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where time is lost. Of each call that all ranks have left, what the last one to arrive is behind the median rank is
- * lateness: waiting that it has caused; what comes after its arrival is transfer. A rank that is late in most calls is
- * so systematically, one that is late in few sporadically; both are told only where the waiting is a good part of the
- * time that there was, and much more than the clocks may be wrong by. A call in which bytes are unevenly spread over
+ * lateness: waiting that it has caused; what comes after its arrival is transfer. A rank that is late in most calls, each
+ * time by what counts beside all its lateness, is so systematically, one that is late in few sporadically; both are told
+ * only where the waiting is a good part of the time that there was, and much more than the clocks may be wrong by. A call in which bytes are unevenly spread over
  * the ranks (alltoallv) takes as long as its busiest rank, which is told apart. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct tally {
     double caused;  /* the median rank waited for this one, in calls in which it was the last */
     double between; /* from its leaving a call to its entering the next */
     int64_t worst;
-    uint64_t late, calls; /* calls in which it was late by at least half of what the last one was */
+    uint64_t late, calls; /* calls in which it was late by at least half of what it caused in the mean one */
 };
 
 struct sums {
@@ -63,20 +63,23 @@ static bool fill(const struct doctor_comm *c, uint64_t number, struct arrival *a
     return true;
 }
 
-static void count(struct sums *s, struct arrival *all, int n)
+static int64_t lateness(const struct arrival *all, int n, int i)
 {
-    int64_t end = 0, median, behind;
+    return all[i].at - all[(n - 1) / 2].at;
+}
 
-    qsort(all, (size_t)n, sizeof *all, by_time);
-    median = all[(n - 1) / 2].at;
-    behind = all[n - 1].at - median;
+/* `all` in the order of arrival, here and below. */
+static void count(struct sums *s, const struct arrival *all, int n)
+{
+    const int64_t behind = lateness(all, n, n - 1);
+    int64_t end = 0;
+
     for (int i = 0; i < n; i++) {
         struct tally *t = &s->of[all[i].world];
 
         end = all[i].left > end ? all[i].left : end;
         t->between += (double)(all[i].at - all[i].left_before);
         t->calls++;
-        t->late += behind > s->unsure && all[i].at - median >= behind / 2;
     }
     s->of[all[n - 1].world].caused += (double)behind;
     if (behind > s->of[all[n - 1].world].worst)
@@ -87,18 +90,38 @@ static void count(struct sums *s, struct arrival *all, int n)
     s->calls++;
 }
 
-static bool count_comm(struct sums *s, const struct doctor_comm *c)
+/* When all calls are counted: a rank that is last by little in most of them, as chance has it, is not late in these if
+ * few others make the waiting. */
+static void count_late(struct sums *s, const struct arrival *all, int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct tally *t = &s->of[all[i].world];
+        const int64_t late = lateness(all, n, i);
+
+        t->late += late > s->unsure && 2 * (double)late * (double)t->calls >= t->caused;
+    }
+}
+
+static void each_call(struct sums *s, const struct doctor_comm *c,
+                      void (*visit)(struct sums *, const struct arrival *, int))
 {
     struct arrival *all = calloc((size_t)c->size, sizeof *all);
     const struct doctor_member *m = &c->members[0];
 
     for (uint64_t i = m->first; all && i < m->first + m->n; i++)
-        if (fill(c, i, all))
-            count(s, all, c->size);
-    if (!all)
-        return false;
+        if (fill(c, i, all)) {
+            qsort(all, (size_t)c->size, sizeof *all, by_time);
+            visit(s, all, c->size);
+        }
     free(all);
-    return true;
+}
+
+static void each_call_of_all(struct sums *s, const struct doctor_job *job,
+                             void (*visit)(struct sums *, const struct arrival *, int))
+{
+    for (int i = 0; s->of && i < job->ncomms; i++)
+        if (!job->comms[i].inter)
+            each_call(s, &job->comms[i], visit);
 }
 
 /* ---- stragglers ---- */
@@ -245,9 +268,8 @@ void doctor_slow(struct doctor_job *job)
 {
     struct sums s = {.of = calloc((size_t)job->size, sizeof *s.of), .first = INT64_MAX, .unsure = uncertainty(job)};
 
-    for (int i = 0; s.of && i < job->ncomms; i++)
-        if (!job->comms[i].inter && !count_comm(&s, &job->comms[i]))
-            break;
+    each_call_of_all(&s, job, count);
+    each_call_of_all(&s, job, count_late);
     if (s.of && s.calls >= FEWEST)
         find_stragglers(job, &s, true);
     for (int i = 0; i < job->ncomms; i++)
