@@ -80,14 +80,14 @@ static void reduce_block(const struct tt_cell *cell, void *out, const void *cons
 static void reduce_blocks(const struct tt_cell *cell, char *dst, const void *const *src, int k, unsigned order,
                           size_t n, bool streams)
 {
-    const size_t most = (k == 2 ? PIECE : BLOCK) / cell->size;
+    const size_t most = k == 2 ? PIECE : BLOCK;
     _Alignas(64) char made[BLOCK];
     const void *from[TT_MAX_SOURCES];
 
-    for (size_t at = 0; at < n; at += most) {
-        const size_t m = n - at < most ? n - at : most;
+    for (size_t at = 0, m; at < n; at += m) {
         char *const to = dst + at * cell->size;
 
+        m = tt_stream_piece(to, most, (n - at) * cell->size) / cell->size;
         for (int j = 0; j < k; j++)
             from[j] = (const char *)src[j] + at * cell->size;
         if (k > 2 && order != TT_ACCUMULATE)

@@ -3,10 +3,7 @@
  * stream is a plain copy. */
 #include "cuda/stream.h"
 
-#include <stdint.h>
 #include <string.h>
-
-enum { LINE = 64 };
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -16,7 +13,7 @@ size_t tt_stream_from = 8 << 20;
 /* Whole lines, to where one begins. */
 static void stream_lines(char *to, const char *from, size_t lines)
 {
-    for (size_t i = 0; i < lines; i++, to += LINE, from += LINE) {
+    for (size_t i = 0; i < lines; i++, to += TT_STREAM_LINE, from += TT_STREAM_LINE) {
         const __m128i a = _mm_loadu_si128((const __m128i *)from), b = _mm_loadu_si128((const __m128i *)(from + 16));
         const __m128i c = _mm_loadu_si128((const __m128i *)(from + 32)),
                       d = _mm_loadu_si128((const __m128i *)(from + 48));
@@ -38,7 +35,7 @@ size_t tt_stream_from = SIZE_MAX;
 
 static void stream_lines(char *to, const char *from, size_t lines)
 {
-    memcpy(to, from, lines * LINE);
+    memcpy(to, from, lines * TT_STREAM_LINE);
 }
 
 void tt_stream_end(bool streamed)
@@ -59,13 +56,14 @@ bool tt_streams(const void *dst, const void *const *src, int k, size_t bytes)
 
 void tt_stream(void *to, const void *from, size_t bytes)
 {
-    const size_t before = -(uintptr_t)to % LINE, head = before < bytes ? before : bytes, lines = (bytes - head) / LINE;
+    const size_t before = -(uintptr_t)to % TT_STREAM_LINE, head = before < bytes ? before : bytes,
+                 lines = (bytes - head) / TT_STREAM_LINE;
     char *const at = (char *)to + head;
     const char *const source = (const char *)from + head;
 
     memcpy(to, from, head);
     stream_lines(at, source, lines);
-    memcpy(at + lines * LINE, source + lines * LINE, bytes - head - lines * LINE);
+    memcpy(at + lines * TT_STREAM_LINE, source + lines * TT_STREAM_LINE, bytes - head - lines * TT_STREAM_LINE);
 }
 
 void tt_copy_bytes(void *to, const void *from, size_t bytes, bool past)

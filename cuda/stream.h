@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* From how many bytes on that one call moves, its sources and its result together, that is: more than a share of the last
  * cache holds. It is a constant, 8 MiB, because what the system says of the cache is not to be trusted: a virtual
@@ -21,7 +22,19 @@ bool tt_streams(const void *dst, const void *const *src, int k, size_t bytes);
  * the rings of a node (doc/node.md). */
 enum { TT_STREAM_CALL = 20 << 20 };
 
-/* Copies to any address past the caches. Others may see it in any order, and only after tt_stream_end(true). */
+enum { TT_STREAM_LINE = 64 };
+
+/* Copies to any address past the caches. Others may see it in any order, and only after tt_stream_end(true). Of what is
+ * stored piece by piece, only the first one is to begin, and the last one to end, within a line: a line that is stored
+ * in two goes there twice, or is fetched first. So
+ * many bytes, `most` or a few less, have the next piece begin with a line. */
+static inline size_t tt_stream_piece(const void *to, size_t most, size_t left)
+{
+    const size_t n = most - (uintptr_t)to % TT_STREAM_LINE;
+
+    return n < left ? n : left;
+}
+
 void tt_stream(void *to, const void *from, size_t bytes);
 void tt_stream_end(bool streamed);
 
