@@ -265,6 +265,26 @@ static void end_persistent(const struct tool_order *o, MPI_Request *request)
         (o->alg == TOOL_BELOW ? PMPI_Request_free : MPI_Request_free)(request);
 }
 
+/* What reading the clock twice finds, with nothing between: the least of many. */
+static double reading_takes(void)
+{
+    enum { TRIES = 1000 };
+    double least = INFINITY;
+
+    for (int i = 0; i < TRIES; i++) {
+        const double start = MPI_Wtime(), seconds = MPI_Wtime() - start;
+
+        least = seconds < least ? seconds : least;
+    }
+    return least;
+}
+
+/* Seconds, without that: it is a fifth of a short barrier. Never none at all, since rates are made of it. */
+static double since(const struct tool_crew *b, double start)
+{
+    return fmax(MPI_Wtime() - start - b->reading, 1e-9);
+}
+
 /* Not on the same processor time as what is measured: the rank has arrived late, as after work of its own. */
 static void come_late(struct tool_crew *b)
 {
@@ -290,7 +310,7 @@ static double time_call(struct tool_crew *b, const struct tool_order *o, const s
     start = MPI_Wtime();
     come_late(b);
     do_call(b, o, call, persistent);
-    return MPI_Wtime() - start;
+    return since(b, start);
 }
 
 static void time_calls(struct tool_crew *b, const struct tool_order *o, double *times)
@@ -331,7 +351,7 @@ static void time_first(struct tool_crew *b, const struct tool_order *o, double *
     tool_check_restore(&b->check);
     begin_persistent(b, o, &call, &persistent);
     do_call(b, o, &call, &persistent);
-    times[0] = MPI_Wtime() - start;
+    times[0] = since(b, start);
     end_persistent(o, &persistent);
 }
 
@@ -457,7 +477,7 @@ static void time_link(struct tool_crew *b, const struct tool_order *o, double *t
         double seconds;
 
         (both ? exchange : ping_pong)(b, o, peer);
-        seconds = MPI_Wtime() - start;
+        seconds = since(b, start);
         if (i >= 0 && b->rank == o->a)
             times[i] = both ? seconds : seconds / 2;
     }
@@ -473,7 +493,7 @@ static void time_posts(struct tool_crew *b, const struct tool_order *o, double *
     for (int i = 0; i < o->calls && b->rank == o->a; i++) {
         times[i] = MPI_Wtime();
         MPI_Isend(b->send, (int)o->bytes, MPI_BYTE, o->b, TAG, b->control, &requests[i]);
-        times[i] = MPI_Wtime() - times[i];
+        times[i] = since(b, times[i]);
     }
     for (int i = 0; i < o->calls && (b->rank == o->a || b->rank == o->b); i++)
         wait_for(&requests[i]);
@@ -491,7 +511,7 @@ static void time_alone(struct tool_crew *b, const struct tool_order *o, double *
         else
             tool_memory_copy(&b->memory, b->recv, b->send, (size_t)o->bytes);
         if (i >= 0)
-            times[i] = MPI_Wtime() - start;
+            times[i] = since(b, start);
     }
 }
 
@@ -692,6 +712,7 @@ int tool_crew_open(struct tool_crew *b, enum tool_where where, size_t room, char
     PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     PMPI_Comm_dup(MPI_COMM_WORLD, &b->control);
     remember_pins(b);
+    b->reading = reading_takes();
     b->began = MPI_Wtime();
     return all ? 0 : -1;
 }

@@ -86,6 +86,7 @@ struct tool_crew {
     long worked; /* in the calls that were timed last; */
     double kept; /* of what would have been done in that time without them */
     double began;
+    double reading;          /* seconds that a look at the clock takes, which no time has in it */
     char *before[TT_NCOLLS]; /* pins of the user's, which count for what is chosen where a manner is given */
     int pinned;              /* the collective that has a pin, or -1 */
     int pinned_alg;
