@@ -178,6 +178,7 @@ static void make_flight(struct tt_req *req, int lane, const struct tt_step *s, s
     f->tag = tt_slot_tag(req->with.slot, lane, s->message);
     f->bytes = (size_t)s->n * req->plan->unit;
     f->touched = (size_t)req->plan->touched * req->plan->unit;
+    f->whole = req->plan->in_segments;
     f->channel = routes->channels ? routes->channels[s->peer] : NULL;
     if (!req->failed)
         at_home(req, lane, s, f);
@@ -185,6 +186,19 @@ static void make_flight(struct tt_req *req, int lane, const struct tt_step *s, s
         receive_in_vain(req, lane, f);
     else
         f->bytes = 0;
+}
+
+/* What comes may leave again at once, before its round. Its flight stands behind those of this one. */
+static void let_pass_on(struct tt_req *req, int lane, const struct tt_step *s, struct tt_flight *f)
+{
+    struct tt_lane_state *l = &req->lanes[lane];
+    struct tt_flight *onward = &l->batch.flights[req->plan->max_round];
+
+    if (!f->channel || req->failed || (s->verb == TT_RECV_REDUCE && !f->fold.cell))
+        return; /* the wire does not make what is to be sent */
+    make_flight(req, lane, &req->plan->steps[s->onward], onward);
+    if (onward->channel)
+        f->onward = l->onward = onward;
 }
 
 static void post_message(struct tt_req *req, int lane, const struct tt_step *s)
@@ -195,6 +209,8 @@ static void post_message(struct tt_req *req, int lane, const struct tt_step *s)
     int error;
 
     make_flight(req, lane, s, f);
+    if (s->onward)
+        let_pass_on(req, lane, s, f);
     distance = f->channel ? TT_NEAR : TT_FAR;
     error = batch->routes->wire[distance]->post(batch, f);
     if (error != MPI_SUCCESS) {
@@ -378,6 +394,8 @@ static void end_batch(struct tt_req *req, struct tt_lane_state *l)
     }
     req->moved = true;
     l->batch.n = l->arriving = 0;
+    l->headway.sends = l->onward && l->onward->over;
+    l->onward = NULL;
 }
 
 static bool messages_over(struct tt_req *req, int lane)
@@ -426,11 +444,17 @@ bool tt_req_progress(struct tt_req *req)
 
 /* ---- beginning and end ---- */
 
+/* Flights of one lane. */
+static size_t flights_of(const struct tt_plan *plan)
+{
+    return (size_t)plan->max_round + plan->passes_on;
+}
+
 static size_t arrays_size(const struct tt_plan *plan)
 {
-    const size_t each = sizeof(MPI_Request) + sizeof(MPI_Status) + sizeof(struct tt_flight) + sizeof(int);
+    const size_t each = sizeof(MPI_Request) + sizeof(MPI_Status) + sizeof(int);
 
-    return (size_t)plan->nlanes * (size_t)plan->max_round * each;
+    return (size_t)plan->nlanes * ((size_t)plan->max_round * each + flights_of(plan) * sizeof(struct tt_flight));
 }
 
 bool tt_req_is_small(const struct tt_plan *plan)
@@ -444,7 +468,7 @@ static int make_arrays(struct tt_req *req)
     const size_t n = (size_t)req->plan->max_round, lanes = (size_t)req->plan->nlanes;
     const bool small = tt_req_is_small(req->plan);
     struct tt_flight *flights = small ? (void *)req->room : malloc(arrays_size(req->plan));
-    MPI_Status *statuses = (MPI_Status *)(flights + lanes * n);
+    MPI_Status *statuses = (MPI_Status *)(flights + lanes * flights_of(req->plan));
     MPI_Request *requests = (MPI_Request *)(statuses + lanes * n);
     int *indices = (int *)(requests + lanes * n);
 
@@ -454,7 +478,7 @@ static int make_arrays(struct tt_req *req)
     for (size_t l = 0; l < lanes; l++)
         req->lanes[l] = (struct tt_lane_state){.next = req->plan->lanes[l].first,
                                                .batch = {.routes = req->with.routes,
-                                                         .flights = flights + l * n,
+                                                         .flights = flights + l * flights_of(req->plan),
                                                          .requests = requests + l * n,
                                                          .statuses = statuses + l * n,
                                                          .indices = indices + l * n}};

@@ -31,6 +31,7 @@ struct tt_headway {
 struct tt_lane_state {
     int next;      /* step to post next */
     struct tt_headway headway; /* of the round that begins there */
+    struct tt_flight *onward;  /* its first send, if it may leave before; or NULL */
     int from;      /* where the round under way begins */
     int arriving;  /* receives of it that have not been taken */
     int lent;      /* of those that have: what is still with its sender */

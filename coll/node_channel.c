@@ -7,6 +7,7 @@
 
 #include "coll/node_gpu.h"
 #include "coll/node_offer.h"
+#include "coll/node_onward.h"
 #include "coll/ticks.h"
 #include "cuda/dev.h"
 #include "cuda/stream.h"
@@ -106,11 +107,12 @@ static bool is_over(const struct tt_piece *p, enum tt_flow flow)
 /* ---- sending ---- */
 
 /* Long messages are cut, so that the other reads one part while the next is written; and so that the parts stay in the
- * cache: they are written over again after a few of them. */
-static size_t chunk_of(const struct tt_channel *c, size_t total)
+ * cache: they are written over again after a few of them. One that is itself a part is cut for the latter only. */
+static size_t chunk_of(const struct tt_channel *c, size_t total, bool whole)
 {
     const size_t most = c->out.nbytes / CHUNKS < MOST_CHUNK ? c->out.nbytes / CHUNKS : MOST_CHUNK;
-    const size_t fair = total / CHUNKS / TT_LINE * TT_LINE, least = most < LEAST_CHUNK ? most : LEAST_CHUNK;
+    const size_t fair = whole ? total : total / CHUNKS / TT_LINE * TT_LINE;
+    const size_t least = most < LEAST_CHUNK ? most : LEAST_CHUNK;
 
     return fair < least ? least : fair > most ? most : fair;
 }
@@ -152,18 +154,13 @@ static struct tt_piece put(struct tt_channel *c, struct tt_flight *f, struct tt_
     return (struct tt_piece){.flight = NULL};
 }
 
-/* One record more of the message. False if there is no room. */
-static bool write_record(struct tt_channel *c, struct tt_flight *f)
+struct tt_record *tt_channel_begin_record(struct tt_channel *c, const struct tt_flight *f, size_t n, char **bytes)
 {
     const bool is_inline = f->bytes <= TT_INLINE && !f->is_wanted;
-    const size_t chunk = chunk_of(c, f->bytes), left = f->bytes - f->moved;
-    const size_t n = tt_put_most(&c->put, left < chunk ? left : chunk);
-    struct tt_piece piece;
-    char *bytes;
-    struct tt_record *r = tt_ring_claim(&c->out, is_inline ? 0 : n, &bytes);
+    struct tt_record *r = tt_ring_claim(&c->out, is_inline ? 0 : n, bytes);
 
     if (!r)
-        return false;
+        return NULL;
     r->length = (uint32_t)n;
     r->context = f->is_wanted ? f->number : f->context;
     r->tag = f->tag;
@@ -171,9 +168,23 @@ static bool write_record(struct tt_channel *c, struct tt_flight *f)
     r->is_inline = is_inline;
     r->spoilt = false;
     if (is_inline)
-        bytes = r->data;
+        *bytes = r->data;
     else
         r->total = f->bytes;
+    return r;
+}
+
+/* One record more of the message. False if there is no room. */
+static bool write_record(struct tt_channel *c, struct tt_flight *f)
+{
+    const size_t chunk = chunk_of(c, f->bytes, f->whole), left = f->bytes - f->moved;
+    const size_t n = tt_put_most(&c->put, left < chunk ? left : chunk);
+    struct tt_piece piece;
+    char *bytes;
+    struct tt_record *r = tt_channel_begin_record(c, f, n, &bytes);
+
+    if (!r)
+        return false;
     piece = put(c, f, r, bytes, n);
     f->moved += n;
     tt_channel_send_off(c, piece);
@@ -305,7 +316,11 @@ static struct tt_piece land_timed(struct tt_channel *c, struct tt_flight *f, con
 {
     const bool tells = tells_pace(r) && !f->place;
     const uint64_t start = tells ? tt_ticks() : 0;
-    const struct tt_piece piece = land(f, bytes, r->length);
+    struct tt_piece piece = {.flight = NULL};
+
+    if (f->onward && tt_onward_keep(f, bytes, r->length))
+        return piece;
+    piece = land(f, bytes, r->length);
 
     if (tells)
         tt_pace_see(c->in.pace, r->stores, tt_ticks_after() - start, r->length);
@@ -520,7 +535,7 @@ void tt_channel_post(struct tt_channel *c, struct tt_flight *f)
 
 bool tt_channel_is_short(const struct tt_channel *c, size_t n)
 {
-    return n <= TT_PUT_WHOLE && n <= chunk_of(c, n);
+    return n <= TT_PUT_WHOLE && n <= chunk_of(c, n, false);
 }
 
 bool tt_channel_send_bytes(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n)

@@ -38,6 +38,9 @@ void tt_offer_break(struct tt_channel *c);
 
 /* ---- of node_channel.c ---- */
 
+/* One record more of what f sends, for n bytes, and *bytes where they are to be. NULL if there is no room. */
+struct tt_record *tt_channel_begin_record(struct tt_channel *c, const struct tt_flight *f, size_t n, char **bytes);
+
 /* What was claimed last is there, or will be when the piece is over. */
 void tt_channel_send_off(struct tt_channel *c, struct tt_piece piece);
 void tt_channel_end_receive(struct tt_channel *c, struct tt_flight *f);

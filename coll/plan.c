@@ -497,9 +497,53 @@ static int64_t count_touched(const struct tt_plan *p)
     return sum;
 }
 
+/* Bytes of a message from which on it pays to send it on as it comes. */
+enum { ONWARD_LEAST = 4 << 10 };
+
+/* The first send from there on, or end. */
+static int first_send(const struct tt_plan *p, int from, int end)
+{
+    while (from < end && p->steps[from].verb != TT_SEND)
+        from++;
+    return from;
+}
+
+static bool sends_all_of(const struct tt_step *send, const struct tt_step *s)
+{
+    return tt_step_receives(s) && send->a.buf == s->dst.buf && send->a.at == s->dst.at && send->n == s->n;
+}
+
+/* From one round, which begins there, to the next. */
+static void find_onward(struct tt_plan *p, int from, int next, int end)
+{
+    const int to = tt_round_end(p, next, end), send = first_send(p, next, to);
+
+    for (int i = from; i < next; i++) {
+        const bool is_sent =
+            send < to && sends_all_of(&p->steps[send], &p->steps[i]) && (size_t)p->steps[i].n * p->unit >= ONWARD_LEAST;
+
+        p->steps[i].onward = is_sent ? send : 0;
+        p->passes_on |= is_sent;
+    }
+}
+
+static void find_all_onward(struct tt_plan *p)
+{
+    p->passes_on = false;
+    for (int l = 0; l < p->nlanes; l++) {
+        const int end = p->lanes[l].first + p->lanes[l].count;
+
+        for (int from = p->lanes[l].first, next; from < end; from = next) {
+            next = tt_round_end(p, from, end) + 1;
+            find_onward(p, from, next < end ? next : end, end);
+        }
+    }
+}
+
 void tt_plan_measure(struct tt_plan *p)
 {
     p->touched = count_touched(p);
+    find_all_onward(p);
     p->max_round = 0;
     for (int l = 0; l < p->nlanes; l++) {
         int in_round = 0;
@@ -574,6 +618,7 @@ struct tt_plan *tt_plan_build(const struct tt_alg *alg, const struct tt_shape *s
         return NULL;
     p->coll = s->coll;
     p->algorithm = alg->name;
+    p->in_segments = alg->segmented && s->segment < s->count;
     error = find_starts(p->builder, s);
     if (s->inplace)
         alias_in_place(&p->builder->scopes[0], &p->builder->shape);

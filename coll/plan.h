@@ -26,6 +26,8 @@ struct tt_step {
     int more, rest;     /* reduce: sources after a and b, rest[...] of the plan */
     unsigned order;     /* reduce, recv_reduce: how sources become one (cuda/cells.h) */
     bool after;         /* reduce: begins when all receives of its round have arrived, whose places it may read */
+    int onward;         /* receives: that step, the first send of the lane's next round, sends what this one makes, all
+                           of it and nothing else; 0: it does not, or that is too short to gain by it */
     bool lends;         /* recv: one such reduction reads all of what arrives, and nobody else reads any: it need not be
                            put anywhere, and then its sender has to wait until it has been read */
 };
@@ -49,6 +51,8 @@ struct tt_plan {
     int64_t tmp, pin; /* elements of TMP and PIN it needs */
     int64_t touched;  /* elements of SEND, RECV and TMP, between the first and the last that a step reads or writes */
     int max_round;    /* the most sends and receives in one round of one lane */
+    bool passes_on;   /* a step has onward set */
+    bool in_segments; /* which follow each other closely */
     const bool *near; /* by rank: messages to and from there are neither split nor staged; NULL: all may be. Not the plan's */
     bool sealed;
     atomic_int holders; /* beyond the first: tasks that carry it out, while the cache may let go of it */
@@ -86,9 +90,9 @@ static inline struct tt_loc tt_step_landing(const struct tt_step *s)
 /* What a step reads where it lies: not what arrives. Returns how many. */
 int tt_step_sources(const struct tt_plan *p, const struct tt_step *s, struct tt_loc out[TT_MAX_SOURCES]);
 
-/* For passes, which write steps without the verbs. Like: a plan that says the same, with or without the steps; NULL with
- * errno ENOMEM. Append: one more step, *capacity being how many there is room for;
- * false if out of memory. Measure: sets max_round and touched from the steps. */
+/* For passes, which write steps without the verbs. Like: a plan that says the same, with or without the steps; NULL
+ * with errno ENOMEM. Append: one more step, *capacity being how many there is room for; false if out of memory.
+ * Measure: sets max_round, touched and onward from the steps. */
 struct tt_plan *tt_plan_like(const struct tt_plan *from, bool steps);
 bool tt_plan_append(struct tt_plan *p, int *capacity, struct tt_step step);
 void tt_plan_measure(struct tt_plan *p);

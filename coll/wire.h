@@ -51,6 +51,9 @@ struct tt_flight {
     bool lends;                 /* a receive's bytes may stay where they are until it is released */
     struct tt_fold fold;        /* what a wire that has the bytes in its hands may do instead of putting them into buf */
     int step;                   /* of the plan, for who posted it */
+    bool whole;                 /* part of a longer one: the next part is written while this one is read */
+    struct tt_flight *onward;   /* a send, to somebody near, of what this receive makes, all of it and nothing else: not
+                                   posted, but a wire that has the bytes in its hands may carry it out; then it is over */
     /* set by the wire */
     bool over;
     bool folded;    /* it did that */

@@ -431,6 +431,73 @@ START_TEST(staged_receives_are_reduced_above)
 }
 END_TEST
 
+/* ---- what is sent as soon as it is made ---- */
+
+enum { LONG = 1024 };
+
+/* A receive of n elements, as it is or reduced, and what the next round sends of it, and before. */
+static int pass_some_on(struct tt_plan *p, bool reduces, int64_t n, int64_t sent, bool another)
+{
+    const struct tt_loc x = reduces ? tt_tmp(p, n) : tt_at(RECV, 0);
+
+    tt_recv(p, 1, x, n);
+    tt_fence(p);
+    if (reduces)
+        tt_reduce(p, tt_at(RECV, 0), tt_at(SEND, 0), x, n);
+    tt_fence(p);
+    if (another)
+        tt_send(p, 3, tt_at(SEND, 0), n);
+    tt_send(p, 2, tt_at(RECV, 0), sent);
+    return 0;
+}
+
+static int pass_on(struct tt_plan *p, const struct tt_shape *s)
+{
+    (void)s;
+    return pass_some_on(p, false, LONG, LONG, false);
+}
+static int pass_sum_on(struct tt_plan *p, const struct tt_shape *s)
+{
+    (void)s;
+    return pass_some_on(p, true, LONG, LONG, false);
+}
+static int pass_little_on(struct tt_plan *p, const struct tt_shape *s)
+{
+    (void)s;
+    return pass_some_on(p, true, LONG - 1, LONG - 1, false);
+}
+static int pass_part_on(struct tt_plan *p, const struct tt_shape *s)
+{
+    (void)s;
+    return pass_some_on(p, true, 2 * LONG, LONG, false);
+}
+static int pass_on_later(struct tt_plan *p, const struct tt_shape *s)
+{
+    (void)s;
+    return pass_some_on(p, true, LONG, LONG, true);
+}
+
+/* The first send of the next round, if it is of all that a receive makes, and that is not little. */
+START_TEST(what_is_made_may_be_sent_at_once)
+{
+    static const struct {
+        builder *write;
+        const char *verbs;
+        int onward;
+    } cases[] = {{pass_on, "r|s", 2},
+                 {pass_sum_on, "R|s", 2},
+                 {pass_little_on, "R|s", 0},
+                 {pass_part_on, "R|s", 0},
+                 {pass_on_later, "R|ss", 0}};
+    struct tt_plan *p = fuse(cases[_i].write, 2);
+
+    ck_assert_str_eq(verbs(p), cases[_i].verbs);
+    ck_assert_int_eq(p->steps[0].onward, cases[_i].onward);
+    ck_assert(p->passes_on == (cases[_i].onward > 0));
+    tt_plan_free(p);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("fuse");
@@ -449,6 +516,7 @@ static Suite *suite(void)
     tcase_add_test(t, parts_reduce_too);
     tcase_add_test(t, parts_are_not_lent);
     tcase_add_test(t, staged_receives_are_reduced_above);
+    tcase_add_loop_test(t, what_is_made_may_be_sent_at_once, 0, 5);
     suite_add_tcase(s, t);
     return s;
 }

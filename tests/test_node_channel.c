@@ -193,6 +193,96 @@ START_TEST(any_order_of_posts_and_polls_will_do)
 }
 END_TEST
 
+/* ---- what comes is sent on ---- */
+
+enum { RECORD = 3000, RECORDS = 5000 }; /* bytes of one record, and of more */
+
+/* A sends to B, who reduces it, or not, and is to send on what he has then, to A again. */
+struct relay {
+    struct end first, at_b, onward, last;
+    float *mine;
+    char *sum;
+};
+
+static void make_relay(struct relay *r, size_t bytes, bool reduces)
+{
+    make(&r->first, 1, false, bytes, bytes);
+    make(&r->at_b, 1, true, bytes, bytes);
+    make(&r->onward, 2, false, bytes, bytes);
+    make(&r->last, 2, true, bytes, bytes);
+    r->mine = malloc(bytes);
+    r->sum = malloc(bytes);
+    for (size_t i = 0; i < bytes / sizeof *r->mine; i++) {
+        ((float *)(void *)r->first.bytes)[i] = (float)i;
+        r->mine[i] = 2 * (float)i;
+    }
+    if (reduces)
+        r->at_b.f.fold = (struct tt_fold){
+            .cell = tt_cell_find(TT_TYPE_f32, TT_OP_sum), .dst = r->sum, .other = (const char *)r->mine, .left = true};
+    r->onward.f.buf = reduces ? r->sum : r->at_b.bytes;
+    r->onward.f.channel = &sides[B];
+    r->at_b.f.onward = &r->onward.f;
+    r->first.f.whole = true;
+}
+
+/* The first one arrives, and the other is posted if it has not gone. Had it? Then A takes what B sent before, if he
+ * did. */
+static bool run_relay(struct relay *r, struct end *before)
+{
+    bool gone;
+
+    tt_channel_post(&sides[A], &r->first.f);
+    tt_channel_post(&sides[B], &r->at_b.f);
+    for (int i = 0; i < 10; i++)
+        tt_channel_poll(&sides[i % SIDES]);
+    ck_assert(r->at_b.f.over && r->at_b.f.arrived == r->first.f.bytes);
+    gone = r->onward.f.over;
+    if (!gone)
+        tt_channel_post(&sides[B], &r->onward.f);
+    if (before)
+        tt_channel_post(&sides[A], &before->f);
+    tt_channel_post(&sides[A], &r->last.f);
+    for (int i = 0; i < 100; i++)
+        tt_channel_poll(&sides[i % SIDES]);
+    ck_assert(r->onward.f.over && r->last.f.over);
+    return gone;
+}
+
+static void end_relay(struct relay *r, bool reduces)
+{
+    ck_assert_mem_eq(r->last.bytes, r->onward.f.buf, r->last.f.bytes);
+    for (size_t i = 0; i < r->last.f.bytes / sizeof *r->mine; i++)
+        ck_assert(((float *)(void *)r->last.bytes)[i] == (float)i * (reduces ? 3 : 1));
+    free(r->first.bytes);
+    free(r->at_b.bytes);
+    free(r->onward.bytes);
+    free(r->last.bytes);
+    free(r->mine);
+    free(r->sum);
+}
+
+/* At once if it came in one record and nothing waits to be sent before it; and it is the same to who gets it. */
+START_TEST(what_comes_in_one_record_is_sent_on_at_once)
+{
+    const bool reduces = _i % 2, several = _i / 2 == 1, busy = _i / 2 == 2;
+    struct relay r;
+    struct end before, there;
+
+    open_sides();
+    make(&before, 3, false, LONGEST, LONGEST);
+    make(&there, 3, true, LONGEST, LONGEST);
+    make_relay(&r, several ? RECORDS : RECORD, reduces);
+    if (busy)
+        tt_channel_post(&sides[B], &before.f); /* the ring has no room for all of it */
+    ck_assert(run_relay(&r, busy ? &there : NULL) == (!several && !busy));
+    end_relay(&r, reduces);
+    ck_assert(!sides[A].strays && !sides[B].strays && sides[A].expected == 0 && sides[B].expected == 0);
+    close_sides();
+    free(before.bytes);
+    free(there.bytes);
+}
+END_TEST
+
 /* ---- without flights ---- */
 
 enum { CONTEXT = 7, AT_ONCE = 100 };
@@ -538,6 +628,7 @@ int main(void)
 
     tcase_set_timeout(all, 300);
     tcase_add_loop_test(all, any_order_of_posts_and_polls_will_do, 0, SIGHTS * (int)(sizeof scripts / sizeof *scripts));
+    tcase_add_loop_test(all, what_comes_in_one_record_is_sent_on_at_once, 0, 6);
     tcase_add_test(all, what_needs_no_flight_meets_what_has_one);
     tcase_add_test(all, what_needs_no_flight_does_nothing_where_there_is_no_room);
     tcase_add_test(all, what_a_dead_one_sent_is_there_and_the_rest_is_over);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What comes is sent on as it is kept, while the cache has it, instead of being read again when its turn is: for
+ * node_channel.c alone. */
+#ifndef TT_NODE_ONWARD_H
+#define TT_NODE_ONWARD_H
+
+#include "coll/node_channel.h"
+
+/* These n bytes have come for f. If they are all of its message, and that which is to go onward can leave at once, in
+ * one record, both is done. A message goes as a whole or not at all, so that none that has begun waits for another. */
+bool tt_onward_keep(struct tt_flight *f, const char *bytes, size_t n);
+
+#endif
