@@ -10,7 +10,8 @@
 #include "coll/plan.h"
 #include "selector/model.h"
 
-enum { SMALLEST_SEGMENT = 4 << 10, USUAL_SEGMENT = 128 << 10 };
+/* The last: so much of it under way stays in a core's own cache, of which the model knows nothing. */
+enum { SMALLEST_SEGMENT = 4 << 10, USUAL_SEGMENT = 128 << 10, CACHED_SEGMENT = 256 << 10 };
 
 /* ---- sets of points ---- */
 
@@ -139,16 +140,26 @@ static int by_expectation(const void *a, const void *b)
                                                     : (x->expected > y->expected) - (x->expected < y->expected);
 }
 
+/* Besides that which is best for the model: a quarter of it, but no more than what stays in a cache. */
+static int64_t another_segment(int64_t first, int64_t whole)
+{
+    const int64_t quarter = (first < whole ? first : whole) / 4;
+
+    return quarter > CACHED_SEGMENT                      ? CACHED_SEGMENT
+           : first < whole && quarter < SMALLEST_SEGMENT ? 4 * first
+                                                         : quarter;
+}
+
 /* A pipeline's best segment follows from alpha and beta, of which the model has only an idea: so another one, too. One
  * that is longer than what is sent is none. */
 static void add_with_segments(struct tt_point *point, struct tt_candidate c)
 {
-    const int64_t whole = point->bytes, first = c.segment;
+    const int64_t whole = point->bytes;
 
     add(point, &c);
     if (!c.alg->segmented)
         return;
-    c.segment = first >= whole ? whole / 4 : first / 4 >= SMALLEST_SEGMENT ? first / 4 : 4 * first;
+    c.segment = another_segment(c.segment, whole);
     if (c.segment >= SMALLEST_SEGMENT && c.segment < whole)
         add(point, &c);
 }
