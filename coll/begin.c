@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coll/aware.h"
 #include "coll/bars.h"
@@ -159,8 +160,8 @@ static struct tt_entry *remembered(struct tt_memo *memo, const struct ask *ask)
 {
     struct tt_entry *entry = memo->entry;
 
-    if (!entry || entry->hash != memo->hash || memo->staged != ask->staged || memo->job.room ||
-        entry->key.bar != ask->bar || entry->key.on_gpus)
+    if (!entry || entry->hash != memo->hash || memo->staged != ask->staged || entry->key.bar != ask->bar ||
+        entry->key.on_gpus)
         return NULL;
     tt_cache_touch(&memo->job.comm->cache, entry);
     return entry;
@@ -173,8 +174,7 @@ static void remember(struct tt_memo *memo, struct tt_entry *entry, unsigned stag
     memo->hash = entry->hash;
     memo->staged = staged;
     memo->brief = entry->brief && memo->bar != TT_BAR_NONE && entry->key.bar == memo->bar && !entry->key.on_gpus &&
-                  !memo->job.room && !memo->job.uneven && !tt_job_touches_device(&memo->job) &&
-                  tt_bind_as_is(&memo->job, memo->first);
+                  !memo->job.uneven && !tt_job_touches_device(&memo->job) && tt_bind_as_is(&memo->job, memo->first);
     if (entry->told)
         return;
     entry->told = true;
@@ -351,6 +351,7 @@ static struct tt_job *place_job(struct tt_memo *memo, struct tt_job *keep)
     if (!keep)
         return &memo->job;
     *keep = memo->job;
+    memo->valid &= !memo->job.room;
     memo->job.room = NULL;
     return keep;
 }
@@ -430,6 +431,34 @@ static __attribute__((noinline)) bool alike_buffers(const struct tt_memo *memo, 
            (c->send.buf != c->recv.out || (job->row->traits & (TT_ONE_BUFFER | TT_NO_BUFFER)));
 }
 
+static __attribute__((noinline)) bool same_arrays(const struct tt_memo *memo, const struct tt_call *c)
+{
+    struct tt_array list[TT_MOST_ARRAYS];
+    const int n = tt_job_arrays(&memo->job, c, list);
+    const char *known = memo->arrays;
+    bool same = memo->call.wide == c->wide;
+
+    for (int i = 0; same && i < n; known += list[i++].bytes)
+        same = list[i].at && memcmp(list[i].at, known, list[i].bytes) == 0;
+    return same;
+}
+
+/* False if there is no memory. */
+static bool keep_arrays(struct tt_memo *memo)
+{
+    struct tt_array list[TT_MOST_ARRAYS];
+    const int n = tt_job_arrays(&memo->job, &memo->call, list);
+    size_t bytes = 0;
+    char *to;
+
+    for (int i = 0; i < n; i++)
+        bytes += list[i].bytes;
+    to = memo->arrays = malloc(bytes + 1);
+    for (int i = 0; to && i < n; to += list[i++].bytes)
+        memcpy(to, list[i].at, list[i].bytes);
+    return to;
+}
+
 static inline bool same_question(const struct tt_memo *memo, const struct tt_call *c)
 {
     const struct tt_call *m = &memo->call;
@@ -437,15 +466,15 @@ static inline bool same_question(const struct tt_memo *memo, const struct tt_cal
     return memo->valid && memo->generation == tt_config_generation && m->send.count == c->send.count &&
            m->recv.count == c->recv.count && m->send.type == c->send.type && m->recv.type == c->recv.type &&
            m->op == c->op && m->root == c->root &&
-           ((m->send.buf == c->send.buf && m->recv.out == c->recv.out) || alike_buffers(memo, c));
+           ((m->send.buf == c->send.buf && m->recv.out == c->recv.out) || alike_buffers(memo, c)) &&
+           (!memo->arrays || same_arrays(memo, c));
 }
 
 /* What may be kept is what depends on nothing but the arguments that same_question compares. */
 static bool may_keep(const struct tt_job *job)
 {
-    return !job->room && !job->aliased && !(job->row->traits & TT_NEIGHBOURS) &&
-           (job->cell || !(job->row->traits & TT_REDUCES)) && (!job->send.significant || job->send.lasting) &&
-           (!job->recv.significant || job->recv.lasting);
+    return !job->aliased && !(job->row->traits & TT_NEIGHBOURS) && (job->cell || !(job->row->traits & TT_REDUCES)) &&
+           (!job->send.significant || job->send.lasting) && (!job->recv.significant || job->recv.lasting);
 }
 
 /* What the call means, into the memo. Returns MPI_SUCCESS, or the class of error that its arguments deserve and *what.
@@ -456,12 +485,13 @@ static int describe(struct tt_memo *memo, const struct tt_call *c, struct tt_com
     int class;
 
     tt_job_end(job);
+    free(memo->arrays);
     *memo = (struct tt_memo){.generation = tt_config_generation, .call = *c};
     *job = (struct tt_job){.call = c, .row = &tt_rows[c->coll], .comm = comm};
     class = tt_job_describe(job, what);
     if (class == MPI_SUCCESS)
         memo->bar = tt_bar_of(job, why_foreign(job) != NULL);
-    memo->valid = class == MPI_SUCCESS && may_keep(job);
+    memo->valid = class == MPI_SUCCESS && may_keep(job) && (!job->room || keep_arrays(memo));
     return class;
 }
 
@@ -523,7 +553,7 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
                                                    "this communicator, so it is behind the others for good");
     begun = memo ? begin(memo, c, comm, flavour, keep, task, error)
                  : refuse(task, error, TT_TASK_FAILED, "out of host memory");
-    if (memo && begun != TT_BEGUN)
+    if (memo && begun != TT_BEGUN && !memo->valid)
         tt_job_end(&memo->job);
     /* the others are in that call, by now or soon: were this rank to meet them with its next one, both would be told
      * of success and have what is not theirs */

@@ -14,6 +14,7 @@
 #include "coll/config.h"
 #include "coll/exec.h"
 #include "coll/hash.h"
+#include "coll/job.h"
 #include "coll/meet.h"
 #include "coll/nccl_comm.h"
 #include "coll/node.h"
@@ -46,7 +47,7 @@ void tt_comm_forget(struct tt_comm *c)
     say_what_is_kept(c);
     tt_cache_free(&c->cache);
     tt_cache_free(&c->in_streams);
-    free(c->memos);
+    tt_memos_free(c->memos);
     c->memos = NULL;
 }
 

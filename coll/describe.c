@@ -479,6 +479,43 @@ void tt_job_end(struct tt_job *job)
     job->room = NULL;
 }
 
+/* The types last. */
+static int side_arrays(const struct tt_job *job, const struct tt_side *side, const void *const of[3], bool wide,
+                       struct tt_array *list)
+{
+    const size_t n = (size_t)side->nblocks, narrow = sizeof(int);
+
+    list[0] = (struct tt_array){of[0], n * (wide ? sizeof(MPI_Count) : narrow)};
+    list[1] = (struct tt_array){of[1], n * (wide || has(job, TT_WIDE_DISPLS) ? sizeof(MPI_Aint) : narrow)};
+    list[2] = (struct tt_array){of[2], n * sizeof(MPI_Datatype)};
+    return has(job, TT_TYPES) ? 3 : 2;
+}
+
+int tt_job_arrays(const struct tt_job *job, const struct tt_call *c, struct tt_array list[TT_MOST_ARRAYS])
+{
+    const void *const sent[] = {c->send.counts, c->send.displs, c->send.types};
+    const void *const received[] = {c->recv.counts, c->recv.displs, c->recv.types};
+    const size_t count = c->wide ? sizeof(MPI_Count) : sizeof(int);
+    int n = 0;
+
+    if (has(job, TT_COUNTS))
+        list[n++] = (struct tt_array){c->recv.counts, (size_t)job->comm->size * count};
+    if (has(job, TT_SEND_COUNTS) && job->send.significant)
+        n += side_arrays(job, &job->send, sent, c->wide, list + n);
+    if (has(job, TT_RECV_COUNTS) && job->recv.significant)
+        n += side_arrays(job, &job->recv, received, c->wide, list + n);
+    return n;
+}
+
+void tt_memos_free(struct tt_memo *memos)
+{
+    for (int coll = 0; memos && coll < TT_NCOLLS; coll++) {
+        tt_job_end(&memos[coll].job);
+        free(memos[coll].arrays);
+    }
+    free(memos);
+}
+
 /* ---- where the sides are ---- */
 
 /* The first time that memory of a GPU is met, this starts what works there. */

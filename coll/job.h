@@ -61,6 +61,7 @@ struct tt_memo {
     unsigned generation;    /* of the configuration */
     struct tt_call call;    /* what was asked; its buffers count only for which of them are MPI_IN_PLACE */
     struct tt_job job;      /* what it means */
+    void *arrays; /* what the arrays held that the call points to, one behind the other; NULL: there are none */
     struct tt_entry *entry; /* what was decided, if its slot still has this hash: */
     uint64_t hash;
     unsigned staged;
@@ -78,6 +79,18 @@ struct tt_memo {
  * arrays). job->call and job->comm must be set; tt_job_end is due in every case. */
 int tt_job_describe(struct tt_job *job, const char **what);
 void tt_job_end(struct tt_job *job);
+
+/* The arrays that a call like the job's points to, as far as they mean something on this rank, into the list: how many.
+ */
+struct tt_array {
+    const void *at;
+    size_t bytes;
+};
+enum { TT_MOST_ARRAYS = 6 };
+int tt_job_arrays(const struct tt_job *job, const struct tt_call *c, struct tt_array list[TT_MOST_ARRAYS]);
+
+/* TT_NCOLLS of them, or NULL. */
+void tt_memos_free(struct tt_memo *memos);
 
 /* For how many ranks the two sides of a call have blocks: how many send to this one, and how many receive from it. */
 int tt_count_peers(const struct tt_call *c, const struct tt_comm *comm, int *senders, int *receivers);

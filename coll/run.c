@@ -90,7 +90,6 @@ static int finish(struct tt_task *task, const struct tt_call *c, struct tt_comm 
         tt_wait(is_over, &(struct waiting){task, event});
     tt_task_leave(task, entered);
     error = tt_task_end(task);
-    tt_job_end(task->job);
     tt_watch_leave(event, error, task);
     return error == TT_TASK_FAILED ? tt_call_fail(c, comm, task->why) : error;
 }

@@ -9,9 +9,30 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum what { BARRIER, BCAST, ALLREDUCE, REDUCE, SCAN, ALLGATHER, GATHER, SCATTER, ALLTOALL, SCATTERED_SUM, NWHATS };
-static const char *const names[NWHATS] = {"barrier",   "bcast",  "allreduce", "reduce",   "scan",
-                                          "allgather", "gather", "scatter",   "alltoall", "reduce_scatter_block"};
+enum what {
+    BARRIER,
+    BCAST,
+    ALLREDUCE,
+    REDUCE,
+    SCAN,
+    ALLGATHER,
+    GATHER,
+    SCATTER,
+    ALLTOALL,
+    SCATTERED_SUM,
+    LISTED, /* from here on, the same by an array of counts */
+    LISTED_ALLGATHER = LISTED,
+    LISTED_GATHER,
+    LISTED_SCATTER,
+    LISTED_ALLTOALL,
+    LISTED_SUM,
+    NWHATS
+};
+static const char *const names[NWHATS] = {"barrier",    "bcast",   "allreduce", "reduce",    "scan",
+                                          "allgather",  "gather",  "scatter",   "alltoall",  "reduce_scatter_block",
+                                          "allgatherv", "gatherv", "scatterv",  "alltoallv", "reduce_scatter"};
+static const enum what alike[] = {ALLGATHER, GATHER, SCATTER, ALLTOALL,
+                                  SCATTERED_SUM}; /* what is listed is, but for that */
 enum { MOST = 600, MAX_RANKS = 8, AGAIN = 10, BURST = 150, LATE_US = 300 };
 static const int lengths[] = {1, 5, 6, 64, 511, 512, MOST};
 enum { NLENGTHS = sizeof lengths / sizeof *lengths };
@@ -75,10 +96,42 @@ static double due(enum what what, int root, int block, int turn, int i)
     }
 }
 
+/* The arrays are the same each time, and what is in them is not. */
+static int call_listed(enum what what, int n, int root, void *to)
+{
+    static int counts[MAX_RANKS], displs[MAX_RANKS];
+    const MPI_Comm comm = MPI_COMM_WORLD;
+
+    for (int r = 0; r < test_size; r++) {
+        counts[r] = n;
+        displs[r] = r * n;
+    }
+    switch (what) {
+    case LISTED_ALLGATHER:
+        return MPI_Allgatherv(sent, n, MPI_DOUBLE, to, counts, displs, MPI_DOUBLE, comm);
+    case LISTED_GATHER:
+        return MPI_Gatherv(sent, n, MPI_DOUBLE, to, counts, displs, MPI_DOUBLE, root, comm);
+    case LISTED_SCATTER:
+        return MPI_Scatterv(sent, counts, displs, MPI_DOUBLE, to, n, MPI_DOUBLE, root, comm);
+    case LISTED_ALLTOALL:
+        return MPI_Alltoallv(sent, counts, displs, MPI_DOUBLE, to, counts, displs, MPI_DOUBLE, comm);
+    default:
+        return MPI_Reduce_scatter(sent, to, counts, MPI_DOUBLE, MPI_SUM, comm);
+    }
+}
+
+static enum what plain_of(enum what what)
+{
+    return what < LISTED ? what : alike[what - LISTED];
+}
+
 static int call(enum what what, int n, int root)
 {
     const MPI_Comm comm = MPI_COMM_WORLD;
-    void *const to = blocks(what, root) ? got : NULL; /* which means nothing where there is none */
+    void *const to = blocks(plain_of(what), root) ? got : NULL; /* which means nothing where there is none */
+
+    if (what >= LISTED)
+        return call_listed(what, n, root, to);
 
     switch (what) {
     case BARRIER:
@@ -160,18 +213,19 @@ static void end_trouble(struct beside *b, enum trouble trouble, int turn)
                "what was under way beside it brought %g and %g", b->out[0], b->out[1]);
 }
 
-static void try(enum what what, int n, int root, uint64_t key)
+static void try(enum what what, int most, int root, uint64_t key)
 {
     for (int turn = 0; turn < AGAIN; turn++) {
         const uint64_t luck = test_random(key + (uint64_t)turn);
         const enum trouble trouble = turn % 2 ? luck % NTROUBLES : NONE;
+        const int n = what >= LISTED && turn % 4 == 3 && most > 1 ? most - 1 : most;
         struct beside beside;
 
         test_now("%s of %d doubles, root %d, turn %d, trouble %d", names[what], n, root, turn, trouble);
         fill(n, turn);
         begin_trouble(&beside, trouble, (int)(luck / NTROUBLES % (uint64_t)test_size), turn);
         test_success(call(what, n, root));
-        check_result(what, n, root, turn);
+        check_result(plain_of(what), n, root, turn);
         end_trouble(&beside, trouble, turn);
     }
 }
