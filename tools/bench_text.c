@@ -58,8 +58,7 @@ static void table_head(FILE *out, const struct tool_results *r, enum tt_coll col
     print_what(out, r, coll);
     fprintf(out,
             "# us, without the looks at the clock; a call counts with its slowest rank; min and p99 over the calls, "
-            "median: of "
-            "the middle one of five passes; *: the fastest, or as good within the noise\n"
+            "median: of the middle one of five passes; *: the fastest, or as good within the noise\n"
             "# size: of %s; algbw and busbw in GB/s by the median, as nccl-tests counts them; wrong: elements; first "
             "call: with all that it sets up\n",
             tool_in_blocks(coll) ? "a block" : "the vector");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where time is lost. Of each call that all ranks have left, what the last one to arrive is behind the median rank is
- * lateness: waiting that it has caused; what comes after its arrival is transfer. A rank that is late in most calls, each
- * time by what counts beside all its lateness, is so systematically, one that is late in few sporadically; both are told
- * only where the waiting is a good part of the time that there was, and much more than the clocks may be wrong by. A call in which bytes are unevenly spread over
- * the ranks (alltoallv) takes as long as its busiest rank, which is told apart. */
+ * lateness: waiting that it has caused; what comes after its arrival is transfer. A rank is late in a call if it is
+ * behind by at least half of its mean lateness over all calls: so in most of them, systematically, or in few,
+ * sporadically; both are told only where the waiting is a good part of the time that there was, and much more than the
+ * clocks may be wrong by. A call in which bytes are unevenly spread over the ranks (alltoallv) takes as long as its
+ * busiest rank, which is told apart. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,8 +91,8 @@ static void count(struct sums *s, const struct arrival *all, int n)
     s->calls++;
 }
 
-/* When all calls are counted: a rank that is last by little in most of them, as chance has it, is not late in these if
- * few others make the waiting. */
+/* When all are counted. One that is last by next to nothing in most calls, as chance has it, is late in those few that
+ * make its mean. */
 static void count_late(struct sums *s, const struct arrival *all, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -102,26 +103,32 @@ static void count_late(struct sums *s, const struct arrival *all, int n)
     }
 }
 
-static void each_call(struct sums *s, const struct doctor_comm *c,
+/* False if there is no memory: then nothing is to be said. */
+static bool each_call(struct sums *s, const struct doctor_comm *c,
                       void (*visit)(struct sums *, const struct arrival *, int))
 {
     struct arrival *all = calloc((size_t)c->size, sizeof *all);
     const struct doctor_member *m = &c->members[0];
 
-    for (uint64_t i = m->first; all && i < m->first + m->n; i++)
+    if (!all)
+        return false;
+    for (uint64_t i = m->first; i < m->first + m->n; i++)
         if (fill(c, i, all)) {
             qsort(all, (size_t)c->size, sizeof *all, by_time);
             visit(s, all, c->size);
         }
     free(all);
+    return true;
 }
 
-static void each_call_of_all(struct sums *s, const struct doctor_job *job,
+static bool each_call_of_all(struct sums *s, const struct doctor_job *job,
                              void (*visit)(struct sums *, const struct arrival *, int))
 {
-    for (int i = 0; s->of && i < job->ncomms; i++)
-        if (!job->comms[i].inter)
-            each_call(s, &job->comms[i], visit);
+    bool visited = s->of;
+
+    for (int i = 0; visited && i < job->ncomms; i++)
+        visited = job->comms[i].inter || each_call(s, &job->comms[i], visit);
+    return visited;
 }
 
 /* ---- stragglers ---- */
@@ -267,15 +274,14 @@ static void find_routing(struct doctor_job *job, const struct doctor_comm *c)
 void doctor_slow(struct doctor_job *job)
 {
     struct sums s = {.of = calloc((size_t)job->size, sizeof *s.of), .first = INT64_MAX, .unsure = uncertainty(job)};
+    const bool counted = each_call_of_all(&s, job, count) && each_call_of_all(&s, job, count_late);
 
-    each_call_of_all(&s, job, count);
-    each_call_of_all(&s, job, count_late);
-    if (s.of && s.calls >= FEWEST)
+    if (counted && s.calls >= FEWEST)
         find_stragglers(job, &s, true);
     for (int i = 0; i < job->ncomms; i++)
         if (!job->comms[i].inter)
             find_routing(job, &job->comms[i]);
-    if (s.of && s.calls >= FEWEST)
+    if (counted && s.calls >= FEWEST)
         find_stragglers(job, &s, false);
     free(s.of);
 }
