@@ -24,10 +24,9 @@ enum { TT_STREAM_CALL = 20 << 20 };
 
 enum { TT_STREAM_LINE = 64 };
 
-/* Copies to any address past the caches. Others may see it in any order, and only after tt_stream_end(true). Of what is
- * stored piece by piece, only the first one is to begin, and the last one to end, within a line: a line that is stored
- * in two goes there twice, or is fetched first. So
- * many bytes, `most` or a few less, have the next piece begin with a line. */
+/* Of what is stored past the caches piece by piece, only the first piece is to begin, and the last one to end, within a
+ * line: a line that is stored in two goes to memory twice, or is fetched first. So many of the bytes that are left, at
+ * most `most`, have the next piece begin with a line, if the caller's elements do. */
 static inline size_t tt_stream_piece(const void *to, size_t most, size_t left)
 {
     const size_t n = most - (uintptr_t)to % TT_STREAM_LINE;
@@ -35,6 +34,7 @@ static inline size_t tt_stream_piece(const void *to, size_t most, size_t left)
     return n < left ? n : left;
 }
 
+/* Copies to any address past the caches. Others may see it in any order, and only after tt_stream_end(true). */
 void tt_stream(void *to, const void *from, size_t bytes);
 void tt_stream_end(bool streamed);
 
