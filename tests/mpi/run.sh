@@ -857,7 +857,7 @@ run_bench()
     first=
     [ $status -eq 1 ] || fail "bench: results are wrong, and the exit status is $status"
     says "rank 1: allreduce of 4096 bytes by doubling: 1 elements wrong, the first is number 1023"
-    says "WRONG results in 8 of 18 rows"
+    says "WRONG results in 9 of 20 rows"
     bench_plain
     bench_settles
     bench_ends
