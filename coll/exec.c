@@ -178,7 +178,7 @@ static void make_flight(struct tt_req *req, int lane, const struct tt_step *s, s
     f->tag = tt_slot_tag(req->with.slot, lane, s->message);
     f->bytes = (size_t)s->n * req->plan->unit;
     f->touched = (size_t)req->plan->touched * req->plan->unit;
-    f->whole = req->plan->in_segments;
+    f->is_segment = req->plan->in_segments;
     f->channel = routes->channels ? routes->channels[s->peer] : NULL;
     if (!req->failed)
         at_home(req, lane, s, f);
@@ -188,16 +188,17 @@ static void make_flight(struct tt_req *req, int lane, const struct tt_step *s, s
         f->bytes = 0;
 }
 
-/* What comes may leave again at once, before its round. Its flight stands behind those of this one. */
+/* What comes may leave again at once, before the round that sends it, whose first send it is: so there is one at most.
+ * Its flight stands behind those of the round that receives it. */
 static void let_pass_on(struct tt_req *req, int lane, const struct tt_step *s, struct tt_flight *f)
 {
     struct tt_lane_state *l = &req->lanes[lane];
     struct tt_flight *onward = &l->batch.flights[req->plan->max_round];
 
-    if (!f->channel || req->failed || (s->verb == TT_RECV_REDUCE && !f->fold.cell))
+    if (!f->channel || f->place || req->failed || (s->verb == TT_RECV_REDUCE && !f->fold.cell))
         return; /* the wire does not make what is to be sent */
     make_flight(req, lane, &req->plan->steps[s->onward], onward);
-    if (onward->channel)
+    if (onward->channel && !onward->place)
         f->onward = l->onward = onward;
 }
 

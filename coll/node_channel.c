@@ -108,10 +108,10 @@ static bool is_over(const struct tt_piece *p, enum tt_flow flow)
 
 /* Long messages are cut, so that the other reads one part while the next is written; and so that the parts stay in the
  * cache: they are written over again after a few of them. One that is itself a part is cut for the latter only. */
-static size_t chunk_of(const struct tt_channel *c, size_t total, bool whole)
+static size_t chunk_of(const struct tt_channel *c, size_t total, bool is_segment)
 {
     const size_t most = c->out.nbytes / CHUNKS < MOST_CHUNK ? c->out.nbytes / CHUNKS : MOST_CHUNK;
-    const size_t fair = whole ? total : total / CHUNKS / TT_LINE * TT_LINE;
+    const size_t fair = is_segment ? total : total / CHUNKS / TT_LINE * TT_LINE;
     const size_t least = most < LEAST_CHUNK ? most : LEAST_CHUNK;
 
     return fair < least ? least : fair > most ? most : fair;
@@ -177,7 +177,7 @@ struct tt_record *tt_channel_begin_record(struct tt_channel *c, const struct tt_
 /* One record more of the message. False if there is no room. */
 static bool write_record(struct tt_channel *c, struct tt_flight *f)
 {
-    const size_t chunk = chunk_of(c, f->bytes, f->whole), left = f->bytes - f->moved;
+    const size_t chunk = chunk_of(c, f->bytes, f->is_segment), left = f->bytes - f->moved;
     const size_t n = tt_put_most(&c->put, left < chunk ? left : chunk);
     struct tt_piece piece;
     char *bytes;
@@ -315,13 +315,13 @@ static struct tt_piece land_timed(struct tt_channel *c, struct tt_flight *f, con
                                   const char *bytes)
 {
     const bool tells = tells_pace(r) && !f->place;
-    const uint64_t start = tells ? tt_ticks() : 0;
     struct tt_piece piece = {.flight = NULL};
+    uint64_t start;
 
-    if (f->onward && tt_onward_keep(f, bytes, r->length))
+    if (f->onward && tt_onward_keep(c, f, bytes, r->length, tells))
         return piece;
+    start = tells ? tt_ticks() : 0;
     piece = land(f, bytes, r->length);
-
     if (tells)
         tt_pace_see(c->in.pace, r->stores, tt_ticks_after() - start, r->length);
     return piece;

@@ -52,6 +52,7 @@ struct tt_channel {
     struct tt_stray *stray;
     struct tt_stray *strays; /* messages that nobody has asked for yet, the first one first */
     bool broken;             /* the other has died */
+    unsigned passed_on;      /* messages, whose reading might have been timed instead */
     /* for GPUs, and what is offered */
     struct tt_piece *leaving, *landing; /* a piece for each record of out, and of in */
     struct tt_flights offered;          /* sends that the other may fetch */

@@ -7,8 +7,7 @@
 #include "cuda/dev.h"
 #include "cuda/stream.h"
 
-/* So many bytes at a time are still in the first cache when they are written for the second time; of 4 KiB, whose
- * places in it are the same as those of what is read, they are not: 4 to 15 % slower (doc/node.md). */
+/* So many bytes at a time are still in the first cache when they are stored for the second time (doc/node.md). */
 enum { PORTION = 2 << 10 };
 
 /* n bytes more of what f makes: where they are. Room is used if they are to be reduced first. */
@@ -32,26 +31,37 @@ static void store(char *to, const char *from, size_t n, bool past)
         memcpy(to, from, n);
 }
 
-/* To where f keeps it, and to the other place. */
+/* Bytes of the next portion: the one after it begins with a line where lines go past the caches. Whole elements. */
+static size_t portion_of(const struct tt_flight *f, const char *to, size_t left)
+{
+    const size_t n = tt_stream_piece(to, PORTION, left);
+
+    return f->fold.cell ? n - n % f->fold.cell->size : n;
+}
+
+/* To where f keeps it, which may be one of the sources and so in the cache; and to the other place. */
 static void store_twice(const struct tt_flight *f, const char *bytes, char *other, bool other_past)
 {
-    char *const kept = f->fold.cell ? f->fold.dst : f->buf;
+    const struct tt_fold *fold = &f->fold;
+    char *const kept = fold->cell ? fold->dst : f->buf;
+    const bool past = f->past && !(fold->cell && fold->dst == fold->other);
     _Alignas(TT_LINE) char room[PORTION];
 
     for (size_t at = 0, n; at < f->bytes; at += n) {
         const char *made;
 
-        n = tt_stream_piece(kept + at, PORTION, f->bytes - at);
+        n = portion_of(f, past ? kept + at : other + at, f->bytes - at);
         made = make(f, bytes, at, n, room);
         store(other + at, made, n, other_past);
-        store(kept + at, made, n, f->past);
+        store(kept + at, made, n, past);
     }
-    tt_stream_end(f->past || other_past);
+    tt_stream_end(past || other_past);
 }
 
+/* The whole message, and as it should be: what is not is for f alone to be told. */
 static bool is_whole(const struct tt_flight *f, size_t n)
 {
-    return n == f->bytes && f->moved == 0 && f->had == 0 && !f->place && (!f->fold.cell || tt_channel_folds(f));
+    return n == f->bytes && n == f->arrived && f->moved == 0 && f->had == 0 && !f->spoilt;
 }
 
 static bool is_free(const struct tt_channel *c)
@@ -59,24 +69,31 @@ static bool is_free(const struct tt_channel *c)
     return !c->broken && !c->sends.first && tt_ring_is_level(&c->out);
 }
 
-bool tt_onward_keep(struct tt_flight *f, const char *bytes, size_t n)
+static bool is_to_be_timed(struct tt_channel *c)
+{
+    enum { APART = 16 };
+
+    return c->passed_on++ % APART == 0;
+}
+
+bool tt_onward_keep(struct tt_channel *c, struct tt_flight *f, const char *bytes, size_t n, bool timed)
 {
     struct tt_flight *onward = f->onward;
-    struct tt_channel *c = onward->channel;
+    struct tt_channel *to = onward->channel;
     struct tt_record *r;
-    char *to;
+    char *there;
 
-    if (!is_whole(f, n) || onward->place || !is_free(c))
+    if (!is_whole(f, n) || (f->fold.cell && !tt_channel_folds(f)) || !is_free(to) || (timed && is_to_be_timed(c)))
         return false;
     onward->context = f->context;
-    r = tt_channel_begin_record(c, onward, n, &to);
+    r = tt_channel_begin_record(to, onward, n, &there);
     if (!r)
         return false;
-    r->stores = TT_NSTORES; /* who is timed is who only copies */
-    store_twice(f, bytes, to, !tt_put_is_near(&c->put));
+    r->stores = TT_NSTORES;
+    store_twice(f, bytes, there, !tt_put_is_near(&to->put));
     f->moved = onward->moved = n;
     f->folded = f->fold.cell;
     onward->over = true;
-    tt_channel_send_off(c, (struct tt_piece){.flight = NULL});
+    tt_channel_send_off(to, (struct tt_piece){.flight = NULL});
     return true;
 }

@@ -513,14 +513,27 @@ static bool sends_all_of(const struct tt_step *send, const struct tt_step *s)
     return tt_step_receives(s) && send->a.buf == s->dst.buf && send->a.at == s->dst.at && send->n == s->n;
 }
 
+/* Does what waits for the round's receives write there? Other steps of the round may not. */
+static bool is_overwritten(const struct tt_plan *p, int from, int next, struct tt_loc at, int64_t n)
+{
+    for (int i = from; i < next; i++) {
+        const struct tt_step *s = &p->steps[i];
+
+        if (s->after && s->dst.buf == at.buf && s->dst.at < at.at + n && at.at < s->dst.at + s->n)
+            return true;
+    }
+    return false;
+}
+
 /* From one round, which begins there, to the next. */
 static void find_onward(struct tt_plan *p, int from, int next, int end)
 {
     const int to = tt_round_end(p, next, end), send = first_send(p, next, to);
+    const bool may = send < to && (size_t)p->steps[send].n * p->unit >= ONWARD_LEAST &&
+                     !is_overwritten(p, from, next, p->steps[send].a, p->steps[send].n);
 
     for (int i = from; i < next; i++) {
-        const bool is_sent =
-            send < to && sends_all_of(&p->steps[send], &p->steps[i]) && (size_t)p->steps[i].n * p->unit >= ONWARD_LEAST;
+        const bool is_sent = may && sends_all_of(&p->steps[send], &p->steps[i]);
 
         p->steps[i].onward = is_sent ? send : 0;
         p->passes_on |= is_sent;

@@ -52,7 +52,7 @@ struct tt_plan {
     int64_t touched;  /* elements of SEND, RECV and TMP, between the first and the last that a step reads or writes */
     int max_round;    /* the most sends and receives in one round of one lane */
     bool passes_on;   /* a step has onward set */
-    bool in_segments; /* which follow each other closely */
+    bool in_segments; /* its messages are of segments that are on their way one behind the other */
     const bool *near; /* by rank: messages to and from there are neither split nor staged; NULL: all may be. Not the plan's */
     bool sealed;
     atomic_int holders; /* beyond the first: tasks that carry it out, while the cache may let go of it */

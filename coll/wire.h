@@ -45,13 +45,13 @@ struct tt_flight {
     size_t touched; /* bytes of memory that the call touches on this rank: what of it stays in a cache */
     int peer, tag;
     bool incoming;
+    bool is_segment;            /* of something longer: the next one is written while this one is read */
     struct tt_channel *channel; /* NULL: far */
     struct tt_place *place;     /* who copies from or to buf; NULL: it is the host's */
     int queue;                  /* and the first of its queues for that, one for each enum tt_flow */
     bool lends;                 /* a receive's bytes may stay where they are until it is released */
     struct tt_fold fold;        /* what a wire that has the bytes in its hands may do instead of putting them into buf */
     int step;                   /* of the plan, for who posted it */
-    bool whole;                 /* part of a longer one: the next part is written while this one is read */
     struct tt_flight *onward;   /* a send, to somebody near, of what this receive makes, all of it and nothing else: not
                                    posted, but a wire that has the bytes in its hands may carry it out; then it is over */
     /* set by the wire */

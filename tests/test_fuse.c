@@ -456,25 +456,44 @@ static int pass_on(struct tt_plan *p, const struct tt_shape *s)
     (void)s;
     return pass_some_on(p, false, LONG, LONG, false);
 }
+
 static int pass_sum_on(struct tt_plan *p, const struct tt_shape *s)
 {
     (void)s;
     return pass_some_on(p, true, LONG, LONG, false);
 }
+
 static int pass_little_on(struct tt_plan *p, const struct tt_shape *s)
 {
     (void)s;
     return pass_some_on(p, true, LONG - 1, LONG - 1, false);
 }
+
 static int pass_part_on(struct tt_plan *p, const struct tt_shape *s)
 {
     (void)s;
     return pass_some_on(p, true, 2 * LONG, LONG, false);
 }
+
 static int pass_on_later(struct tt_plan *p, const struct tt_shape *s)
 {
     (void)s;
     return pass_some_on(p, true, LONG, LONG, true);
+}
+
+/* The sum of two is where the first one came. */
+static int pass_on_two(struct tt_plan *p, const struct tt_shape *s)
+{
+    const struct tt_loc x = tt_tmp(p, LONG);
+
+    (void)s;
+    tt_recv(p, 1, tt_at(RECV, 0), LONG);
+    tt_recv(p, 2, x, LONG);
+    tt_fence(p);
+    tt_reduce(p, tt_at(RECV, 0), tt_at(RECV, 0), x, LONG);
+    tt_fence(p);
+    tt_send(p, 3, tt_at(RECV, 0), LONG);
+    return 0;
 }
 
 /* The first send of the next round, if it is of all that a receive makes, and that is not little. */
@@ -488,7 +507,8 @@ START_TEST(what_is_made_may_be_sent_at_once)
                  {pass_sum_on, "R|s", 2},
                  {pass_little_on, "R|s", 0},
                  {pass_part_on, "R|s", 0},
-                 {pass_on_later, "R|ss", 0}};
+                 {pass_on_later, "R|ss", 0},
+                 {pass_on_two, "LL*+|s", 0}};
     struct tt_plan *p = fuse(cases[_i].write, 2);
 
     ck_assert_str_eq(verbs(p), cases[_i].verbs);
@@ -516,7 +536,7 @@ static Suite *suite(void)
     tcase_add_test(t, parts_reduce_too);
     tcase_add_test(t, parts_are_not_lent);
     tcase_add_test(t, staged_receives_are_reduced_above);
-    tcase_add_loop_test(t, what_is_made_may_be_sent_at_once, 0, 5);
+    tcase_add_loop_test(t, what_is_made_may_be_sent_at_once, 0, 6);
     suite_add_tcase(s, t);
     return s;
 }
