@@ -62,6 +62,7 @@ int tt_channel_open(struct tt_channel *c, void *out, void *in, size_t size)
         return -1;
     c->parking = &tt_parking_of_nobody;
     c->put.reading = c->out.pace;
+    c->put.lap = c->out.nbytes;
     c->out.ends = calloc(c->out.nrecords, sizeof *c->out.ends);
     c->leaving = calloc(c->out.nrecords, sizeof *c->leaving);
     c->landing = calloc(c->in.nrecords, sizeof *c->landing);
@@ -178,7 +179,7 @@ struct tt_record *tt_channel_begin_record(struct tt_channel *c, const struct tt_
 static bool write_record(struct tt_channel *c, struct tt_flight *f)
 {
     const size_t chunk = chunk_of(c, f->bytes, f->is_segment), left = f->bytes - f->moved;
-    const size_t n = tt_put_most(&c->put, left < chunk ? left : chunk);
+    const size_t n = left < chunk ? left : chunk;
     struct tt_piece piece;
     char *bytes;
     struct tt_record *r = tt_channel_begin_record(c, f, n, &bytes);

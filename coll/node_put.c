@@ -8,13 +8,15 @@
 #include "coll/ticks.h"
 #include "cuda/stream.h"
 
-enum { TRIALS_APART = 128, LOOKS_APART = 16, UNIT = 1 << 20 };
+/* Messages from one trial to the next, and from one look at the clock to the next, of those that are not long; laps
+ * from one trial to the next of those that are. */
+enum { TRIALS_APART = 128, LOOKS_APART = 16, LAPS_APART = 256, UNIT = 1 << 20 };
 
 static int size_of(size_t n)
 {
     int size = 0;
 
-    for (size_t most = 2 * TT_PUT_LEAST; n >= most && size < TT_PUT_SIZES - 1; most *= 2)
+    for (size_t most = 2 * TT_PUT_LEAST; n >= most && size < TT_PUT_LONG; most *= 2)
         size++;
     return size;
 }
@@ -39,30 +41,31 @@ static uint64_t both(const struct tt_put *p, int size, enum tt_stores stores)
     return (uint64_t)know(&p->writing, size, stores) + know(p->reading, size, stores);
 }
 
-/* A long piece past the caches that is tried among others looks better than many in a row are: memory is idle then. It
- * has to be by a quarter; where cores are far from each other it is four times as fast. */
-static bool is_past_better(const struct tt_put *p, int size)
+static enum tt_stores other_than(enum tt_stores stores)
 {
-    const unsigned quarters = size == TT_PUT_SIZES - 1 ? 3 : 4;
-
-    return 4 * both(p, size, TT_STORES_PAST) < quarters * both(p, size, TT_STORES_PLAIN);
+    return TT_NSTORES - 1 - stores;
 }
 
-/* Once in a while, and in the second turn, so that each way has been seen. */
-static bool tries(const struct tt_way *w)
+/* Long ones past the caches have to take less by two fifths: on cores that share a cache a call may be slower by them
+ * than each piece tells; where they do not, they take a quarter. Else by a tenth, lest two that are as good take turns.
+ * And both sides that know of the one have to know of the other. */
+static bool is_other_better(const struct tt_put *p, int size)
 {
-    return w->turn % TRIALS_APART == 1;
+    const enum tt_stores best = p->way[size].best, other = other_than(best);
+    const unsigned percent = size == TT_PUT_LONG && other == TT_STORES_PAST ? 60 : 90;
+
+    return know(&p->writing, size, other) && (know(p->reading, size, other) || !know(p->reading, size, best)) &&
+           100 * both(p, size, other) < percent * both(p, size, best);
 }
 
-/* In every turn it would cost a short message a tenth of its time. */
-static bool is_timed(const struct tt_way *w, size_t n)
+static void judge(struct tt_put *p, int size)
 {
-    return n >= TT_PUT_WHOLE || w->turn % LOOKS_APART < 2;
-}
+    struct tt_way *w = &p->way[size];
 
-size_t tt_put_most(const struct tt_put *p, size_t n)
-{
-    return n > TT_PUT_WHOLE && tries(&p->way[size_of(n)]) ? TT_PUT_WHOLE : n;
+    if (!is_other_better(p, size))
+        return;
+    w->best = other_than(w->best);
+    w->since = 0;
 }
 
 static void put_timed(struct tt_put *p, enum tt_stores stores, void *to, const void *from, size_t n)
@@ -73,10 +76,17 @@ static void put_timed(struct tt_put *p, enum tt_stores stores, void *to, const v
     tt_pace_see(&p->writing, stores, tt_ticks_after() - start, n);
 }
 
-static enum tt_stores put_in_turn(struct tt_put *p, int size, void *to, const void *from, size_t n)
+/* In every turn it would cost a short message a tenth of its time. */
+static bool is_timed(const struct tt_way *w, size_t n)
+{
+    return n >= TT_PUT_WHOLE || w->turn % LOOKS_APART < 2;
+}
+
+/* Of what is not long the other way is tried once in a while, and in the second turn, so that each has been seen. */
+static enum tt_stores put_short(struct tt_put *p, int size, void *to, const void *from, size_t n)
 {
     struct tt_way *w = &p->way[size];
-    const enum tt_stores stores = tries(w) ? TT_NSTORES - 1 - w->best : w->best;
+    const enum tt_stores stores = w->turn % TRIALS_APART == 1 ? other_than(w->best) : w->best;
     const bool timed = is_timed(w, n);
 
     if (timed)
@@ -84,14 +94,60 @@ static enum tt_stores put_in_turn(struct tt_put *p, int size, void *to, const vo
     else
         tt_copy_bytes(to, from, n, stores == TT_STORES_PAST);
     if (w->turn++ % LOOKS_APART == 2)
-        w->best = is_past_better(p, size) ? TT_STORES_PAST : TT_STORES_PLAIN;
+        judge(p, size);
+    return timed ? stores : TT_NSTORES;
+}
+
+/* A piece past the caches, among plain ones, is tried once in a while, and as soon as any counts. */
+static bool tries_past(const struct tt_put *p, struct tt_way *w, bool *counts)
+{
+    const bool tries = w->since >= p->lap && (!w->was_tried || w->turn % TRIALS_APART == 1);
+
+    *counts = w->since >= p->lap;
+    w->was_tried |= tries;
+    return tries;
+}
+
+/* Plain ones are tried many in a row, for two laps. */
+static bool tries_plain(const struct tt_put *p, struct tt_way *w, bool *counts)
+{
+    const size_t begin = LAPS_APART * p->lap, end = begin + 2 * p->lap;
+
+    if (w->since >= end)
+        w->since = 0;
+    *counts = w->since >= (w->since < begin ? 0 : begin) + p->lap;
+    return w->since >= begin;
+}
+
+/* Those of the first lap of either way do not count: they find the memory as the other has left it, plain ones in no
+ * cache, or not mapped yet. */
+static enum tt_stores put_long(struct tt_put *p, void *to, const void *from, size_t n)
+{
+    struct tt_way *w = &p->way[TT_PUT_LONG];
+    bool counts;
+    const bool tries = (w->best == TT_STORES_PLAIN ? tries_past : tries_plain)(p, w, &counts);
+    const enum tt_stores stores = tries ? other_than(w->best) : w->best;
+    const bool timed = counts && is_timed(w, n);
+
+    if (timed)
+        put_timed(p, stores, to, from, n);
+    else
+        tt_copy_bytes(to, from, n, stores == TT_STORES_PAST);
+    w->turn++;
+    w->since += n;
+    if (counts)
+        judge(p, TT_PUT_LONG);
     return timed ? stores : TT_NSTORES;
 }
 
 enum tt_stores tt_put(struct tt_put *p, void *to, const void *from, size_t n)
 {
+    const int size = size_of(n);
+
+    if (size == TT_PUT_LONG)
+        return put_long(p, to, from, n);
     if (n >= TT_PUT_LEAST)
-        return put_in_turn(p, size_of(n), to, from, n);
+        return put_short(p, size, to, from, n);
     memcpy(to, from, n);
     return TT_NSTORES;
 }

@@ -14,11 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Fewer are written plainly without a thought; and so many are always written at once, and timed. */
+/* Fewer are written plainly without a thought; and so many are always timed. */
 enum { TT_PUT_LEAST = 512, TT_PUT_WHOLE = 16 << 10 };
 
 /* Up to twice as many bytes are alike; long ones all are. */
-enum { TT_PUT_SIZES = 4 };
+enum { TT_PUT_LONG = 3, TT_PUT_SIZES };
 
 enum tt_stores { TT_STORES_PLAIN, TT_STORES_PAST, TT_NSTORES };
 
@@ -35,23 +35,23 @@ void tt_pace_see(struct tt_pace *p, enum tt_stores stores, uint64_t ticks, size_
 struct tt_put {
     struct tt_pace writing;        /* zeros at first */
     const struct tt_pace *reading; /* the other's */
+    size_t lap;                    /* bytes after which the same memory is written again */
     struct tt_way {
         enum tt_stores best;
         unsigned turn;
+        bool was_tried; /* of long ones, that which is not the best; */
+        size_t since;   /* bytes written since this is, or since the other was tried in a row */
     } way[TT_PUT_SIZES];
 };
 
-/* How many of n bytes are to be written at once: sometimes TT_PUT_WHOLE, to try what is not the best. */
-size_t tt_put_most(const struct tt_put *p, size_t n);
-
-/* So many. They are there for the other as soon as a flag is raised, written in the way that is returned; or
+/* Writes n bytes. They are there for the other as soon as a flag is raised, written in the way that is returned; or
  * TT_NSTORES: the other need not look how long they take him. */
 enum tt_stores tt_put(struct tt_put *p, void *to, const void *from, size_t n);
 
 /* Are plain stores the better ones for long pieces? So they are where both share a cache. */
 static inline bool tt_put_is_near(const struct tt_put *p)
 {
-    return p->way[TT_PUT_SIZES - 1].best == TT_STORES_PLAIN;
+    return p->way[TT_PUT_LONG].best == TT_STORES_PLAIN;
 }
 
 #endif
