@@ -52,13 +52,14 @@ static double cost(const struct tt_shape *s, const struct tt_net *net)
     const int others = net->size - 1;
     const int64_t segment = others > 0 ? segment_of(s, net->size) : 0;
     const int first = segment < others ? (int)segment : others;
-    double part, more;
+    double part, both, more;
 
     if (segment == 0)
         return tt_copies(net, tt_bytes(s, s->count));
     part = tt_bytes(s, tt_cut(segment, net->size, 1));
+    both = part * (first + others) / others;
     more = (double)s->count / (double)segment - 1;
-    return tt_everybody_cost(net, part, first) + more * tt_everybody_cost(net, 2 * part, 2 * others) +
+    return tt_everybody_cost(net, part, first) + more * tt_everybody_cost(net, both, first + others) +
            tt_everybody_cost(net, part, others) + (more + 1) * others * tt_adds(net, part);
 }
 
