@@ -18,7 +18,7 @@ enum act { SENDS, COPIES, REDUCES, TAKES, FOLDS };
 /* So many bytes from the beginning of a buffer. */
 struct spot {
     enum tt_buf buf;
-    uint32_t at;
+    size_t at; /* a short block may be behind one of many GiB */
 };
 
 struct move {
@@ -65,7 +65,7 @@ static bool suits(const struct tt_plan *plan, const struct tt_routes *routes)
 
 static struct spot spot_of(const struct tt_plan *plan, struct tt_loc loc)
 {
-    return (struct spot){loc.buf, (uint32_t)((size_t)loc.at * plan->unit)};
+    return (struct spot){loc.buf, (size_t)loc.at * plan->unit};
 }
 
 static enum act act_of(const struct tt_step *s)

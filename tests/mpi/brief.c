@@ -7,6 +7,7 @@
 #include "tests/mpi/harness.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum what {
@@ -243,6 +244,35 @@ static void try_burst(int n, int root)
     }
 }
 
+/* Short blocks behind one of more than 4 GiB, in place, which nobody touches. */
+static void try_far_off(void)
+{
+    enum { MANY = 700000000 };
+    const size_t bytes = ((size_t)MANY + MAX_RANKS) * sizeof(double);
+    double *all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int counts[MAX_RANKS], displs[MAX_RANKS];
+    int good = all != MAP_FAILED;
+    double one;
+
+    test_success(MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+    for (int r = 0; r < test_size; r++) {
+        counts[r] = r ? 1 : MANY;
+        displs[r] = r ? MANY + r - 1 : 0;
+    }
+    for (int turn = 0; good && turn < 4; turn++) {
+        test_now("gatherv to where 4 GiB are not enough, turn %d", turn);
+        one = test_rank + 10 * turn;
+        if (test_rank > 0)
+            test_success(MPI_Gatherv(&one, 1, MPI_DOUBLE, NULL, NULL, NULL, MPI_DOUBLE, 0, MPI_COMM_WORLD));
+        else
+            test_success(MPI_Gatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, all, counts, displs, MPI_DOUBLE, 0, MPI_COMM_WORLD));
+        for (int r = 1; test_rank == 0 && r < test_size; r++)
+            test_check(all[MANY + r - 1] == r + 10 * turn, "rank %d's number is %g", r, all[MANY + r - 1]);
+    }
+    if (all != MAP_FAILED)
+        munmap(all, bytes);
+}
+
 int main(int argc, char **argv)
 {
     test_begin(&argc, &argv, 100);
@@ -255,6 +285,7 @@ int main(int argc, char **argv)
         }
     for (int i = 0; i < NLENGTHS; i++)
         try_burst(lengths[i], i % test_size);
+    try_far_off();
     MPI_Comm_free(&other);
     return test_end();
 }
