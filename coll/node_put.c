@@ -108,10 +108,15 @@ static bool tries_past(const struct tt_put *p, struct tt_way *w, bool *counts)
     return tries;
 }
 
+static size_t trial_of_plain(const struct tt_put *p)
+{
+    return LAPS_APART * p->lap;
+}
+
 /* Plain ones are tried many in a row, for two laps. */
 static bool tries_plain(const struct tt_put *p, struct tt_way *w, bool *counts)
 {
-    const size_t begin = LAPS_APART * p->lap, end = begin + 2 * p->lap;
+    const size_t begin = trial_of_plain(p), end = begin + 2 * p->lap;
 
     if (w->since >= end)
         w->since = 0;
@@ -127,7 +132,7 @@ static enum tt_stores put_long(struct tt_put *p, void *to, const void *from, siz
     bool counts;
     const bool tries = (w->best == TT_STORES_PLAIN ? tries_past : tries_plain)(p, w, &counts);
     const enum tt_stores stores = tries ? other_than(w->best) : w->best;
-    const bool timed = counts && is_timed(w, n);
+    const bool timed = counts && (tries || is_timed(w, n));
 
     if (timed)
         put_timed(p, stores, to, from, n);
@@ -150,4 +155,13 @@ enum tt_stores tt_put(struct tt_put *p, void *to, const void *from, size_t n)
         return put_short(p, size, to, from, n);
     memcpy(to, from, n);
     return TT_NSTORES;
+}
+
+enum tt_stores tt_put_along(struct tt_put *p, size_t n)
+{
+    struct tt_way *w = &p->way[TT_PUT_LONG];
+    const bool tries = w->best == TT_STORES_PAST && w->since >= trial_of_plain(p);
+
+    w->since += n;
+    return tries ? TT_STORES_PLAIN : w->best;
 }

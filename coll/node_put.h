@@ -48,6 +48,9 @@ struct tt_put {
  * TT_NSTORES: the other need not look how long they take him. */
 enum tt_stores tt_put(struct tt_put *p, void *to, const void *from, size_t n);
 
+/* By which stores somebody else is to write n bytes there, long ones, among those that are put: as these are. */
+enum tt_stores tt_put_along(struct tt_put *p, size_t n);
+
 /* Are plain stores the better ones for long pieces? So they are where both share a cache. */
 static inline bool tt_put_is_near(const struct tt_put *p)
 {
