@@ -345,10 +345,11 @@ static const char *look(struct tt_job *job, struct tt_place **home, unsigned *st
 
 /* ---- beginning ---- */
 
-/* The job, where the caller wants it. */
-static struct tt_job *place_job(struct tt_memo *memo, struct tt_job *keep)
+/* The job, where the caller wants it; but that of a blocking call, which the next one may ask for again, stays where it
+ * is: nothing else begins on the communicator meanwhile, unless what is checked first does, as soon as it is. */
+static struct tt_job *place_job(struct tt_memo *memo, enum tt_flavour flavour, struct tt_job *keep)
 {
-    if (!keep)
+    if (flavour == TT_BLOCKING && memo->valid && !tt_config.check)
         return &memo->job;
     *keep = memo->job;
     memo->valid &= !memo->job.room;
@@ -382,7 +383,7 @@ static enum tt_begun begin_native(struct tt_memo *memo, enum tt_flavour flavour,
         return refuse(task, error, TT_TASK_FAILED, fault);
     if (!tt_job_touches_device(&memo->job) && is_the_mpis(&memo->job, flavour))
         return TT_PASS;
-    job = place_job(memo, keep);
+    job = place_job(memo, flavour, keep);
     if (tt_task_native(task, job, is_at_once(job, flavour)) == 0)
         return TT_BEGUN;
     *error = tt_task_end(task);
@@ -411,9 +412,9 @@ static enum tt_begun begin_sound(struct tt_memo *memo, enum tt_flavour flavour, 
     if (memo->delegated)
         return begin_native(memo, flavour, fault == uneven ? NULL : fault, keep, task, error);
     if (is_nccl(entry))
-        tt_task_nccl(task, place_job(memo, keep), fault);
+        tt_task_nccl(task, place_job(memo, flavour, keep), fault);
     else
-        tt_task_plan(task, place_job(memo, keep), home, entry->plan, fault);
+        tt_task_plan(task, place_job(memo, flavour, keep), home, entry->plan, fault);
     return TT_BEGUN;
 }
 
@@ -479,7 +480,8 @@ static bool may_keep(const struct tt_job *job)
 
 /* What the call means, into the memo. Returns MPI_SUCCESS, or the class of error that its arguments deserve and *what.
  */
-static int describe(struct tt_memo *memo, const struct tt_call *c, struct tt_comm *comm, const char **what)
+static int describe(struct tt_memo *memo, const struct tt_call *c, struct tt_comm *comm, enum tt_flavour flavour,
+                    const char **what)
 {
     struct tt_job *job = &memo->job;
     int class;
@@ -491,7 +493,8 @@ static int describe(struct tt_memo *memo, const struct tt_call *c, struct tt_com
     class = tt_job_describe(job, what);
     if (class == MPI_SUCCESS)
         memo->bar = tt_bar_of(job, why_foreign(job) != NULL);
-    memo->valid = class == MPI_SUCCESS && may_keep(job) && (!job->room || keep_arrays(memo));
+    memo->valid =
+        class == MPI_SUCCESS && may_keep(job) && (!job->room || (flavour == TT_BLOCKING && keep_arrays(memo)));
     return class;
 }
 
@@ -501,7 +504,8 @@ static bool is_delegated(const struct tt_memo *memo, enum tt_flavour flavour)
 {
     const enum tt_bar bar = tt_bar_now(&memo->job, memo->bar, flavour == TT_BLOCKING);
 
-    return memo->delegated && bar != TT_BAR_NONE && bar == memo->delegated_under && is_the_mpis(&memo->job, flavour);
+    return memo->delegated && memo->entry->hash == memo->hash && bar != TT_BAR_NONE && bar == memo->delegated_under &&
+           is_the_mpis(&memo->job, flavour);
 }
 
 static struct tt_memo *memo_of(const struct tt_call *c, struct tt_comm *comm)
@@ -525,17 +529,17 @@ static enum tt_begun begin(struct tt_memo *memo, const struct tt_call *c, struct
     const char *what;
 
     if (!same_question(memo, c)) {
-        const int class = describe(memo, c, comm, &what);
+        const int class = describe(memo, c, comm, flavour, &what);
 
         return class == MPI_SUCCESS ? begin_sound(memo, flavour, keep, task, error)
                                     : begin_unsound(c, task, class, what, error);
     }
+    take_buffers(memo, c);
     if (is_delegated(memo, flavour) && !tt_driver_present()) {
         task->job = &memo->job;
         task->alg = memo->entry->choice.alg;
         return TT_PASS;
     }
-    take_buffers(memo, c);
     return begin_sound(memo, flavour, keep, task, error);
 }
 
@@ -553,8 +557,6 @@ enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_fl
                                                    "this communicator, so it is behind the others for good");
     begun = memo ? begin(memo, c, comm, flavour, keep, task, error)
                  : refuse(task, error, TT_TASK_FAILED, "out of host memory");
-    if (memo && begun != TT_BEGUN && !memo->valid)
-        tt_job_end(&memo->job);
     /* the others are in that call, by now or soon: were this rank to meet them with its next one, both would be told
      * of success and have what is not theirs */
     comm->lost |= begun == TT_REFUSED && *error == TT_TASK_FAILED && comm->size > 1;
@@ -606,9 +608,9 @@ int tt_would_begin(const struct tt_call *c, struct tt_comm *comm, struct tt_job 
 
     if (!memo)
         return MPI_ERR_NO_MEM;
-    class = describe(memo, c, comm, &what);
+    class = describe(memo, c, comm, TT_PERSISTENT, &what);
     if (class == MPI_SUCCESS)
-        place_job(memo, job);
+        place_job(memo, TT_PERSISTENT, job);
     else
         tt_job_end(&memo->job);
     memo->valid = false;

@@ -14,9 +14,9 @@ enum tt_begun {
     TT_BEGUN    /* the task is to be polled, and ended */
 };
 
-/* Begins a call on comm. keep: where the job is to be, and tt_job_end is due for it, if the task was begun; NULL for a
- * call that ends before any other begins on this communicator, whose job stays with that. What is passed on, of a
- * nonblocking call, is also all that the MPI below can do by itself. */
+/* Begins a call on comm. keep: where the job may be, whose room is NULL before, and tt_job_end is due for it in any
+ * case; or it stays with the communicator, that of a blocking call. What is passed on, of a nonblocking call, is also
+ * all that the MPI below can do by itself. */
 enum tt_begun tt_begin(const struct tt_call *c, struct tt_comm *comm, enum tt_flavour flavour, struct tt_job *keep,
                        struct tt_task *task, int *error);
 

@@ -81,7 +81,8 @@ static bool is_over(void *what)
 }
 
 /* The user's error handler may not come back: nothing of ours is held when it is called. */
-static int finish(struct tt_task *task, const struct tt_call *c, struct tt_comm *comm, struct tt_event *event)
+static int finish(struct tt_task *task, const struct tt_call *c, struct tt_comm *comm, struct tt_event *event,
+                  struct tt_job *own)
 {
     const bool entered = tt_task_enter(task);
     int error;
@@ -90,6 +91,8 @@ static int finish(struct tt_task *task, const struct tt_call *c, struct tt_comm 
         tt_wait(is_over, &(struct waiting){task, event});
     tt_task_leave(task, entered);
     error = tt_task_end(task);
+    if (own)
+        tt_job_end(own);
     tt_watch_leave(event, error, task);
     return error == TT_TASK_FAILED ? tt_call_fail(c, comm, task->why) : error;
 }
@@ -103,7 +106,7 @@ static __attribute__((noinline)) int go_on(const struct tt_call *c, struct tt_ev
 
     task.alg = entry->choice.alg;
     tt_task_go_on(&task, job, entry->plan, breath, from, done);
-    return finish(&task, c, job->comm, event);
+    return finish(&task, c, job->comm, event, NULL);
 }
 
 static int take_breath(const struct tt_call *c, struct tt_event *event, const struct tt_entry *entry,
@@ -162,22 +165,25 @@ static int check_first(const struct tt_call *c, struct tt_comm *comm)
 static __attribute__((noinline)) int run_anew(const struct tt_call *c, struct tt_comm *comm, struct tt_event *event)
 {
     struct tt_task task;
+    struct tt_job own;
     enum tt_begun begun;
     int error = tt_config.check ? check_first(c, comm) : MPI_SUCCESS;
 
+    own.room = NULL;
     if (error != MPI_SUCCESS)
         return error;
     if (comm->inter && !tt_hook_exists)
         tt_meet(c->comm);
-    begun = tt_begin(c, comm, TT_BLOCKING, NULL, &task, &error);
+    begun = tt_begin(c, comm, TT_BLOCKING, &own, &task, &error);
     tt_watch_begin(event, &task);
     switch (begun) {
     case TT_BEGUN:
-        return finish(&task, c, comm, event);
+        return finish(&task, c, comm, event, &own);
     case TT_PASS:
         return tt_call_native(c);
     default:
         tt_watch_leave(event, error, &task);
+        tt_job_end(&own);
         return tt_refuse(c, comm, error, task.why);
     }
 }
