@@ -95,8 +95,8 @@ static inline int tt_comm_of(MPI_Comm comm, enum tt_stage stage, struct tt_comm 
 {
     const struct tt_comm_last *last = &tt_comm_last;
 
-    if (!last->state || last->comm != comm || last->state->stage < stage ||
-        last->frees != atomic_load_explicit(&tt_comm_frees, memory_order_acquire))
+    if (!last->state || last->comm != comm ||
+        last->frees != atomic_load_explicit(&tt_comm_frees, memory_order_acquire) || last->state->stage < stage)
         return tt_comm_of_another(comm, stage, state);
     *state = last->state;
     return MPI_SUCCESS;
