@@ -111,7 +111,8 @@ static bool is_over(const struct tt_piece *p, enum tt_flow flow)
  * cache: they are written over again after a few of them. One that is itself a part is cut for the latter only. */
 static size_t chunk_of(const struct tt_channel *c, size_t total, bool is_segment)
 {
-    const size_t most = c->out.nbytes / CHUNKS < MOST_CHUNK ? c->out.nbytes / CHUNKS : MOST_CHUNK;
+    const size_t room = (c->out.nbytes / CHUNKS - 2 * c->out.apart) / TT_LINE * TT_LINE;
+    const size_t most = room < MOST_CHUNK ? room : MOST_CHUNK;
     const size_t fair = is_segment ? total : total / CHUNKS / TT_LINE * TT_LINE;
     const size_t least = most < LEAST_CHUNK ? most : LEAST_CHUNK;
 
@@ -131,7 +132,8 @@ static struct tt_piece copy_down(struct tt_channel *c, struct tt_flight *f, stru
 {
     struct tt_piece piece = {.flight = NULL};
 
-    r->stores = TT_NSTORES;
+    r->stores = TT_STORES_PAST;
+    r->is_timed = false;
     tt_gpu_pin(f, &c->out);
     f->failed = f->failed || tt_gpu_copy(f, TT_DOWN, bytes, (const char *)f->buf + f->moved, n, &piece.mark);
     r->spoilt = f->failed;
@@ -146,12 +148,10 @@ static struct tt_piece put(struct tt_channel *c, struct tt_flight *f, struct tt_
 {
     if (n > 0 && f->place)
         return copy_down(c, f, r, bytes, n);
-    if (n == 0)
-        r->stores = TT_NSTORES;
-    else if (bytes == r->data)
+    if (bytes == r->data)
         memcpy(bytes, f->buf, n);
-    else
-        r->stores = tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n);
+    else if (n > 0)
+        r->stores = (uint16_t)tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n, &r->is_timed);
     return (struct tt_piece){.flight = NULL};
 }
 
@@ -305,24 +305,34 @@ static struct tt_piece land(struct tt_flight *f, const char *bytes, size_t n)
     return piece;
 }
 
-/* Is the other to know how long it takes to read it? */
-static bool tells_pace(const struct tt_record *r)
+/* Portion by portion, the lines of each being taken while they are in the first cache. What goes past the caches is not
+ * cut: each portion would have to wait until it is there. */
+static void land_taking(struct tt_flight *f, char *bytes, size_t n)
 {
-    return !r->is_inline && r->stores < TT_NSTORES;
+    const size_t most = f->past ? n : TT_PORTION;
+
+    for (size_t at = 0; at < n; at += most) {
+        const size_t portion = n - at < most ? n - at : most;
+
+        land(f, bytes + at, portion);
+        tt_ring_take_lines(bytes + at, portion);
+    }
 }
 
-/* The same, for that. */
-static struct tt_piece land_timed(struct tt_channel *c, struct tt_flight *f, const struct tt_record *r,
-                                  const char *bytes)
+/* The bytes of a record have come for f. */
+static struct tt_piece land_record(struct tt_channel *c, struct tt_flight *f, const struct tt_record *r, char *bytes)
 {
-    const bool tells = tells_pace(r) && !f->place;
+    const bool tells = tt_record_is_timed(r) && !f->place;
     struct tt_piece piece = {.flight = NULL};
     uint64_t start;
 
-    if (f->onward && tt_onward_keep(c, f, bytes, r->length, tells))
+    if (f->onward && tt_onward_keep(c, f, r, bytes))
         return piece;
     start = tells ? tt_ticks() : 0;
-    piece = land(f, bytes, r->length);
+    if (tt_record_is_to_be_taken(r) && !f->place)
+        land_taking(f, bytes, r->length);
+    else
+        piece = land(f, bytes, r->length);
     if (tells)
         tt_pace_see(c->in.pace, r->stores, tt_ticks_after() - start, r->length);
     return piece;
@@ -385,7 +395,7 @@ static bool read_offer(struct tt_channel *c, const struct tt_record *r, const ch
 }
 
 /* False: the record stays where it is. */
-static bool read_bytes(struct tt_channel *c, const struct tt_record *r, const char *bytes)
+static bool read_bytes(struct tt_channel *c, const struct tt_record *r, char *bytes)
 {
     struct tt_piece piece = {.flight = NULL};
     struct tt_flight *f;
@@ -397,7 +407,7 @@ static bool read_bytes(struct tt_channel *c, const struct tt_record *r, const ch
         f->spoilt |= r->spoilt;
         if (f->place)
             tt_gpu_pin(f, &c->in);
-        piece = land_timed(c, f, r, bytes);
+        piece = land_record(c, f, r, bytes);
         f->undone += piece.flight != NULL;
         if (f->moved == f->arrived)
             c->inbound = NULL;
@@ -411,9 +421,9 @@ static bool read_bytes(struct tt_channel *c, const struct tt_record *r, const ch
     return true;
 }
 
-static bool read_record(struct tt_channel *c, const struct tt_record *r)
+static bool read_record(struct tt_channel *c, struct tt_record *r)
 {
-    const char *bytes = r->is_inline ? r->data : c->in.bytes + (r->length ? r->at : 0);
+    char *bytes = r->is_inline ? r->data : c->in.bytes + (r->length ? r->at : 0);
 
     switch (r->kind) {
     case TT_OFFERS:
@@ -436,7 +446,7 @@ static bool read_record(struct tt_channel *c, const struct tt_record *r)
 /* What nobody waits for is left in the ring. Up to one long piece: see write_message. */
 static void receive_on(struct tt_channel *c)
 {
-    const struct tt_record *r;
+    struct tt_record *r;
     bool is_long = false;
 
     while (!is_long && c->expected > 0 && (r = tt_ring_look(&c->in))) {
@@ -548,7 +558,7 @@ bool tt_channel_send_bytes(struct tt_channel *c, uint64_t context, int tag, cons
         return false;
     tt_record_begin(r, context, tag, n);
     r->total = n;
-    r->stores = tt_put(&c->put, bytes, buf, n);
+    r->stores = (uint16_t)tt_put(&c->put, bytes, buf, n, &r->is_timed);
     tt_channel_publish(c);
     return true;
 }
@@ -557,16 +567,20 @@ const char *tt_channel_look_at_bytes(struct tt_channel *c, const struct tt_recor
 {
     if (r->total != r->length)
         return NULL;
-    c->looked = tells_pace(r) ? tt_ticks() : 0;
+    c->looked_at = r;
+    c->looked = tt_record_is_timed(r) ? tt_ticks() : 0;
     return c->in.bytes + r->at;
 }
 
-void tt_channel_tell_pace(struct tt_channel *c)
+void tt_channel_have_read(struct tt_channel *c)
 {
-    const struct tt_record *r = tt_ring_first(&c->in);
+    const struct tt_record *r = c->looked_at;
 
-    tt_pace_see(c->in.pace, r->stores, tt_ticks_after() - c->looked, r->length);
-    c->looked = 0;
+    if (tt_record_is_to_be_taken(r))
+        tt_ring_take_lines(c->in.bytes + r->at, r->length);
+    if (c->looked)
+        tt_pace_see(c->in.pace, r->stores, tt_ticks_after() - c->looked, r->length);
+    c->looked_at = NULL;
 }
 
 void tt_channel_poll(struct tt_channel *c)
@@ -604,7 +618,7 @@ static void abandon_pieces(struct tt_ring *r, struct tt_piece *pieces)
 
 void tt_channel_break(struct tt_channel *c)
 {
-    const struct tt_record *r;
+    struct tt_record *r;
 
     c->broken = true;
     while ((r = tt_ring_look(&c->in)) && read_record(c, r))

@@ -43,7 +43,9 @@ struct tt_channel {
     struct tt_ring out, in;
     struct tt_parking *parking; /* the other's: he is told of what is published, and passed */
     struct tt_put put;          /* into out */
-    uint64_t looked; /* tt_ticks() when a message was found that is taken without a flight; 0: none that is timed */
+    /* a message with bytes, that was found and is being taken without a flight; or NULL; and when, if it is timed */
+    const struct tt_record *looked_at;
+    uint64_t looked;            /* tt_ticks() */
     struct tt_flights sends;    /* that are not over */
     struct tt_flights receives; /* that no message has been found for */
     unsigned expected;          /* receives that are not over, and offers that have no answer */
@@ -157,7 +159,7 @@ static inline void tt_record_begin(struct tt_record *r, uint64_t context, int ta
 
 bool tt_channel_send_bytes(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n);
 const char *tt_channel_look_at_bytes(struct tt_channel *c, const struct tt_record *r);
-void tt_channel_tell_pace(struct tt_channel *c);
+void tt_channel_have_read(struct tt_channel *c);
 
 static inline bool tt_channel_send_now(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n)
 {
@@ -191,8 +193,8 @@ static inline const char *tt_channel_look(struct tt_channel *c, uint64_t context
 
 static inline void tt_channel_pass(struct tt_channel *c)
 {
-    if (c->looked)
-        tt_channel_tell_pace(c);
+    if (c->looked_at)
+        tt_channel_have_read(c);
     tt_channel_drop(c);
 }
 

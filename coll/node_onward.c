@@ -7,9 +7,6 @@
 #include "cuda/dev.h"
 #include "cuda/stream.h"
 
-/* So many bytes at a time are still in the first cache when they are stored for the second time (doc/node.md). */
-enum { PORTION = 2 << 10 };
-
 /* n bytes more of what f makes: where they are. Room is used if they are to be reduced first. */
 static const char *make(const struct tt_flight *f, const char *bytes, size_t at, size_t n, char *room)
 {
@@ -34,18 +31,18 @@ static void store(char *to, const char *from, size_t n, bool past)
 /* Bytes of the next portion: the one after it begins with a line where lines go past the caches. Whole elements. */
 static size_t portion_of(const struct tt_flight *f, const char *to, size_t left)
 {
-    const size_t n = tt_stream_piece(to, PORTION, left);
+    const size_t n = tt_stream_piece(to, TT_PORTION, left);
 
     return f->fold.cell ? n - n % f->fold.cell->size : n;
 }
 
 /* To where f keeps it, which may be one of the sources and so in the cache; and to the other place. */
-static void store_twice(const struct tt_flight *f, const char *bytes, char *other, bool other_past)
+static void store_twice(const struct tt_flight *f, char *bytes, bool takes, char *other, bool other_past)
 {
     const struct tt_fold *fold = &f->fold;
     char *const kept = fold->cell ? fold->dst : f->buf;
     const bool past = f->past && !(fold->cell && fold->dst == fold->other);
-    _Alignas(TT_LINE) char room[PORTION];
+    _Alignas(TT_LINE) char room[TT_PORTION];
 
     for (size_t at = 0, n; at < f->bytes; at += n) {
         const char *made;
@@ -54,6 +51,8 @@ static void store_twice(const struct tt_flight *f, const char *bytes, char *othe
         made = make(f, bytes, at, n, room);
         store(other + at, made, n, other_past);
         store(kept + at, made, n, past);
+        if (takes)
+            tt_ring_take_lines(bytes + at, n);
     }
     tt_stream_end(past || other_past);
 }
@@ -76,22 +75,24 @@ static bool is_to_be_timed(struct tt_channel *c)
     return c->passed_on++ % APART == 0;
 }
 
-bool tt_onward_keep(struct tt_channel *c, struct tt_flight *f, const char *bytes, size_t n, bool timed)
+bool tt_onward_keep(struct tt_channel *c, struct tt_flight *f, const struct tt_record *r, char *bytes)
 {
     struct tt_flight *onward = f->onward;
     struct tt_channel *to = onward->channel;
-    struct tt_record *r;
+    struct tt_record *leaving;
     char *there;
 
-    if (!is_whole(f, n) || (f->fold.cell && !tt_channel_folds(f)) || !is_free(to) || (timed && is_to_be_timed(c)))
+    if (!is_whole(f, r->length) || (f->fold.cell && !tt_channel_folds(f)) || !is_free(to) ||
+        (tt_record_is_timed(r) && is_to_be_timed(c)))
         return false;
     onward->context = f->context;
-    r = tt_channel_begin_record(to, onward, n, &there);
-    if (!r)
+    leaving = tt_channel_begin_record(to, onward, r->length, &there);
+    if (!leaving)
         return false;
-    r->stores = TT_NSTORES;
-    store_twice(f, bytes, there, tt_put_along(&to->put, n) == TT_STORES_PAST);
-    f->moved = onward->moved = n;
+    leaving->stores = (uint16_t)tt_put_along(&to->put, r->length);
+    leaving->is_timed = false;
+    store_twice(f, bytes, tt_record_is_to_be_taken(r), there, leaving->stores == TT_STORES_PAST);
+    f->moved = onward->moved = r->length;
     f->folded = f->fold.cell;
     onward->over = true;
     tt_channel_send_off(to, (struct tt_piece){.flight = NULL});

@@ -6,10 +6,10 @@
 
 #include "coll/node_channel.h"
 
-/* These n bytes have come for f by c. If they are all of its message, and that which is to go onward can leave at once,
- * in one record, both is done. A message goes as a whole or not at all, so that none that has begun waits for another.
- * How long the bytes take to read is not seen then: timed says that c's writer waits to hear it, so one in a few stays.
- */
-bool tt_onward_keep(struct tt_channel *c, struct tt_flight *f, const char *bytes, size_t n, bool timed);
+/* These bytes of a record have come for f by c. If they are all of its message, and that which is to go onward can
+ * leave at once, in one record, both is done. A message goes as a whole or not at all, so that none that has begun
+ * waits for another. How long the bytes take to read is not seen then; if c's writer waits to hear it, one in a few
+ * stays. */
+bool tt_onward_keep(struct tt_channel *c, struct tt_flight *f, const struct tt_record *r, char *bytes);
 
 #endif

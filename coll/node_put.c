@@ -26,12 +26,15 @@ static uint32_t know(const struct tt_pace *p, int size, enum tt_stores stores)
     return atomic_load_explicit(&p->of[size][stores], memory_order_relaxed);
 }
 
-/* Down at once, since nothing is fast by accident; up by a quarter at a time, since a lot is slow by accident. */
+/* Down at once, since nothing is fast by accident; up by little at a time, since a lot is slow by accident: what goes
+ * past the caches by a quarter, as it is tried seldom; plain stores by a sixteenth, as many in a row are slow when
+ * something else has used the cache. */
 void tt_pace_see(struct tt_pace *p, enum tt_stores stores, uint64_t ticks, size_t n)
 {
+    static const uint32_t parts[TT_NSTORES] = {[TT_STORES_PLAIN] = 16, [TT_STORES_PAST] = 4};
     const int size = size_of(n);
     const uint64_t seen = ticks * UNIT / n + 1;
-    const uint32_t known = know(p, size, stores), most = known ? known + known / 4 + 1 : UINT32_MAX;
+    const uint32_t known = know(p, size, stores), most = known ? known + known / parts[stores] + 1 : UINT32_MAX;
 
     atomic_store_explicit(&p->of[size][stores], seen < most ? (uint32_t)seen : most, memory_order_relaxed);
 }
@@ -46,13 +49,14 @@ static enum tt_stores other_than(enum tt_stores stores)
     return TT_NSTORES - 1 - stores;
 }
 
-/* Long ones past the caches have to take less by two fifths: on cores that share a cache a call may be slower by them
- * than each piece tells; where they do not, they take a quarter. Else by a tenth, lest two that are as good take turns.
- * And both sides that know of the one have to know of the other. */
+/* By a tenth, lest two that are as good take turns; long ones past the caches by more, since on cores that share a
+ * cache they seem better now and then, when others have pushed the ring out of it, and a call is slower by them all the
+ * same; and where cores share none, they take about three fifths. And both sides that know of the one have to know of
+ * the other. */
 static bool is_other_better(const struct tt_put *p, int size)
 {
     const enum tt_stores best = p->way[size].best, other = other_than(best);
-    const unsigned percent = size == TT_PUT_LONG && other == TT_STORES_PAST ? 60 : 90;
+    const unsigned percent = size == TT_PUT_LONG && other == TT_STORES_PAST ? 65 : 90;
 
     return know(&p->writing, size, other) && (know(p->reading, size, other) || !know(p->reading, size, best)) &&
            100 * both(p, size, other) < percent * both(p, size, best);
@@ -83,19 +87,19 @@ static bool is_timed(const struct tt_way *w, size_t n)
 }
 
 /* Of what is not long the other way is tried once in a while, and in the second turn, so that each has been seen. */
-static enum tt_stores put_short(struct tt_put *p, int size, void *to, const void *from, size_t n)
+static enum tt_stores put_short(struct tt_put *p, int size, void *to, const void *from, size_t n, bool *timed)
 {
     struct tt_way *w = &p->way[size];
     const enum tt_stores stores = w->turn % TRIALS_APART == 1 ? other_than(w->best) : w->best;
-    const bool timed = is_timed(w, n);
 
-    if (timed)
+    *timed = is_timed(w, n);
+    if (*timed)
         put_timed(p, stores, to, from, n);
     else
         tt_copy_bytes(to, from, n, stores == TT_STORES_PAST);
     if (w->turn++ % LOOKS_APART == 2)
         judge(p, size);
-    return timed ? stores : TT_NSTORES;
+    return stores;
 }
 
 /* A piece past the caches, among plain ones, is tried once in a while, and as soon as any counts. */
@@ -126,15 +130,15 @@ static bool tries_plain(const struct tt_put *p, struct tt_way *w, bool *counts)
 
 /* Those of the first lap of either way do not count: they find the memory as the other has left it, plain ones in no
  * cache, or not mapped yet. */
-static enum tt_stores put_long(struct tt_put *p, void *to, const void *from, size_t n)
+static enum tt_stores put_long(struct tt_put *p, void *to, const void *from, size_t n, bool *timed)
 {
     struct tt_way *w = &p->way[TT_PUT_LONG];
     bool counts;
     const bool tries = (w->best == TT_STORES_PLAIN ? tries_past : tries_plain)(p, w, &counts);
     const enum tt_stores stores = tries ? other_than(w->best) : w->best;
-    const bool timed = counts && (tries || is_timed(w, n));
 
-    if (timed)
+    *timed = counts && (tries || is_timed(w, n));
+    if (*timed)
         put_timed(p, stores, to, from, n);
     else
         tt_copy_bytes(to, from, n, stores == TT_STORES_PAST);
@@ -142,19 +146,20 @@ static enum tt_stores put_long(struct tt_put *p, void *to, const void *from, siz
     w->since += n;
     if (counts)
         judge(p, TT_PUT_LONG);
-    return timed ? stores : TT_NSTORES;
+    return stores;
 }
 
-enum tt_stores tt_put(struct tt_put *p, void *to, const void *from, size_t n)
+enum tt_stores tt_put(struct tt_put *p, void *to, const void *from, size_t n, bool *timed)
 {
     const int size = size_of(n);
 
     if (size == TT_PUT_LONG)
-        return put_long(p, to, from, n);
+        return put_long(p, to, from, n, timed);
     if (n >= TT_PUT_LEAST)
-        return put_short(p, size, to, from, n);
+        return put_short(p, size, to, from, n, timed);
     memcpy(to, from, n);
-    return TT_NSTORES;
+    *timed = false;
+    return TT_STORES_PLAIN;
 }
 
 enum tt_stores tt_put_along(struct tt_put *p, size_t n)

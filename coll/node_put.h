@@ -44,9 +44,9 @@ struct tt_put {
     } way[TT_PUT_SIZES];
 };
 
-/* Writes n bytes. They are there for the other as soon as a flag is raised, written in the way that is returned; or
- * TT_NSTORES: the other need not look how long they take him. */
-enum tt_stores tt_put(struct tt_put *p, void *to, const void *from, size_t n);
+/* Writes n bytes. They are there for the other as soon as a flag is raised, written in the way that is returned. Is he
+ * to tell how long they take him? */
+enum tt_stores tt_put(struct tt_put *p, void *to, const void *from, size_t n, bool *timed);
 
 /* By which stores somebody else is to write n bytes there, long ones, among those that are put: as these are. */
 enum tt_stores tt_put_along(struct tt_put *p, size_t n);

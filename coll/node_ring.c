@@ -2,7 +2,7 @@
 /* The ring between two processes. */
 #include "coll/node_ring.h"
 
-enum { LEAST_RECORDS = 4, MOST_RECORDS = 64 };
+enum { LEAST_RECORDS = 4, MOST_RECORDS = 64, MOST_APART = 2 << 10, APARTS = 512 };
 
 /* A sixteenth of it is for records. */
 static uint32_t count_records(size_t size)
@@ -19,7 +19,7 @@ static uint32_t count_records(size_t size)
 bool tt_ring_open(struct tt_ring *r, void *memory, size_t size)
 {
     const uint32_t n = count_records(size);
-    const size_t head = (size_t)(2 + n) * TT_LINE;
+    const size_t head = (size_t)(2 + n) * TT_LINE, apart = size / APARTS / TT_LINE * TT_LINE;
 
     if (size < 2 * head)
         return false;
@@ -28,7 +28,8 @@ bool tt_ring_open(struct tt_ring *r, void *memory, size_t size)
                           .records = (struct tt_record *)((char *)memory + 2 * TT_LINE),
                           .bytes = (char *)memory + head,
                           .nrecords = n,
-                          .nbytes = (size - head) / TT_LINE * TT_LINE};
+                          .nbytes = (size - head) / TT_LINE * TT_LINE,
+                          .apart = apart < MOST_APART ? apart : MOST_APART};
     return true;
 }
 
@@ -38,6 +39,19 @@ static uint64_t begin_of(const struct tt_ring *r, size_t n)
     const size_t at = r->used % r->nbytes;
 
     return at + n > r->nbytes ? r->used + (r->nbytes - at) : r->used;
+}
+
+/* Where what comes next may begin, after n bytes. Not right behind them: the reader's core fetches beyond what it
+ * reads, and would have copies of lines that are about to be written. And at multiples of one length, as long as the
+ * next lap, so that lines that are read, and are the reader's (tt_ring_take_lines), are those that are written again.
+ */
+static uint64_t end_of(const struct tt_ring *r, uint64_t begin, size_t n)
+{
+    const size_t step = r->apart ? 2 * r->apart : TT_LINE;
+    const uint64_t end = begin + (n + r->apart + step - 1) / step * step,
+                   lap_end = begin - begin % r->nbytes + r->nbytes;
+
+    return n == 0 ? begin : end < lap_end ? end : lap_end;
 }
 
 static bool has_room(const struct tt_ring *r, uint64_t end)
@@ -57,7 +71,7 @@ static void look_what_is_free(struct tt_ring *r)
 struct tt_record *tt_ring_claim(struct tt_ring *r, size_t n, char **bytes)
 {
     const uint64_t begin = n ? begin_of(r, n) : r->used;
-    const uint64_t end = begin + (n + TT_LINE - 1) / TT_LINE * TT_LINE;
+    const uint64_t end = end_of(r, begin, n);
     struct tt_record *record = &r->records[tt_ring_slot(r, r->ahead)];
 
     if (!has_room(r, end)) {

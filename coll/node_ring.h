@@ -19,7 +19,9 @@
 #include "coll/node_flag.h"
 #include "coll/node_put.h"
 
-enum { TT_LINE = 64, TT_INLINE = 40 };
+/* A portion, of what is read, is still in the first cache when it is stored for the second time, or its lines are taken
+ * (doc/node.md). */
+enum { TT_LINE = 64, TT_INLINE = 40, TT_PORTION = 2 << 10 };
 
 /* What a record is about: */
 enum tt_record_kind {
@@ -46,11 +48,25 @@ struct tt_record {
             uint64_t total;
             uint64_t at; /* where its bytes are in the ring of bytes; or see TT_SHOWS */
             uint32_t number;
-            uint32_t stores; /* enum tt_stores, by which the bytes were written; or TT_NSTORES: by others */
+            uint16_t stores; /* enum tt_stores, by which the bytes were written */
+            bool is_timed;   /* how long it takes to read them is to be told */
         };
     };
 };
 _Static_assert(sizeof(struct tt_record) == TT_LINE, "a record is a cache line");
+
+/* Is the writer to be told how long it takes to read what is here? */
+static inline bool tt_record_is_timed(const struct tt_record *r)
+{
+    return !r->is_inline && r->length > 0 && r->is_timed;
+}
+
+/* Does it pay to take the lines of what is here once it is read (tt_ring_take_lines)? Of what went past the writer's
+ * cache it has none. */
+static inline bool tt_record_is_to_be_taken(const struct tt_record *r)
+{
+    return !r->is_inline && r->stores == TT_STORES_PLAIN;
+}
 
 /* One side's view. */
 struct tt_ring {
@@ -59,7 +75,8 @@ struct tt_ring {
     struct tt_record *records;
     char *bytes;
     uint32_t nrecords; /* a power of two */
-    size_t nbytes;     /* a multiple of TT_LINE */
+    size_t nbytes;     /* a multiple of TT_LINE, as is */
+    size_t apart;      /* so many are left between the bytes of one record and those of the next */
     uint32_t next;     /* record: number of it, counted from 0 */
     uint32_t ahead;    /* next, or beyond: those between are claimed and not yet published, or held and not yet passed */
     /* the writer's: */
@@ -85,6 +102,15 @@ static inline struct tt_record *tt_ring_claim_line(struct tt_ring *r);
 static inline struct tt_record *tt_ring_look(struct tt_ring *r);
 static inline void tt_ring_pass(struct tt_ring *r);
 void tt_ring_hold(struct tt_ring *r);
+
+/* For the reader: n bytes that he has read are his alone until their record is passed. For before an ordinary store to
+ * a line that it has kept and the reader has a copy of, the writer's core has to have the copy called back; a line that
+ * the reader alone has it gets several times as fast (doc/node.md). */
+static inline void tt_ring_take_lines(char *bytes, size_t n)
+{
+    for (size_t at = 0; at < n; at += TT_LINE)
+        *(volatile char *)(bytes + at) = 0;
+}
 
 /* The record that is to be published, or passed, next; and where it is in a list of as many as there are. */
 static inline uint32_t tt_ring_slot(const struct tt_ring *r, uint32_t number)

@@ -413,6 +413,59 @@ START_TEST(what_needs_no_flight_does_nothing_where_there_is_no_room)
 }
 END_TEST
 
+/* ---- whose lines ---- */
+
+/* Of the bytes of what A sent first: how many lines B has written to. */
+static size_t count_taken(size_t n)
+{
+    const struct tt_record *r = sides[A].out.records;
+    size_t taken = 0;
+
+    for (size_t at = 0; at < n; at += TT_LINE)
+        taken += sides[A].out.bytes[r->at + at] == 0;
+    return taken;
+}
+
+/* B reads it, with a flight or without. */
+static void read_with(bool flies, size_t n)
+{
+    struct end got;
+    unsigned more = 0;
+
+    make(&got, 1, true, n, n);
+    if (flies)
+        tt_channel_post(&sides[B], &got.f);
+    tt_channel_poll(&sides[B]);
+    if (!flies) {
+        ck_assert_ptr_nonnull(tt_channel_look(&sides[B], CONTEXT, 1, n, &more));
+        tt_channel_pass(&sides[B]);
+    }
+    ck_assert(got.f.over == flies);
+    free(got.bytes);
+}
+
+/* Each line is taken of what was stored plainly, and none of what went past the caches. */
+START_TEST(lines_that_were_read_are_taken_where_that_pays)
+{
+    static const size_t lengths[] = {TT_PUT_LEAST, 1 << 10, 5000, TT_PUT_WHOLE};
+    const bool flies = _i % 2;
+    const enum tt_stores stores = _i / 2 % 2;
+    const size_t n = lengths[_i / 4];
+    struct end sent;
+
+    open_with(LARGE);
+    for (int size = 0; size < TT_PUT_SIZES; size++)
+        sides[A].put.way[size].best = stores;
+    make(&sent, 1, false, n, n);
+    memset(sent.bytes, 1, n);
+    tt_channel_post(&sides[A], &sent.f);
+    read_with(flies, n);
+    ck_assert_uint_eq(count_taken(n), stores == TT_STORES_PLAIN ? (n + TT_LINE - 1) / TT_LINE : 0);
+    close_sides();
+    free(sent.bytes);
+}
+END_TEST
+
 /* ---- the end of one ---- */
 
 START_TEST(what_a_dead_one_sent_is_there_and_the_rest_is_over)
@@ -691,6 +744,7 @@ int main(void)
     tcase_add_loop_test(all, what_is_not_as_it_should_be_is_not_sent_on, 0, 2);
     tcase_add_test(all, what_needs_no_flight_meets_what_has_one);
     tcase_add_test(all, what_needs_no_flight_does_nothing_where_there_is_no_room);
+    tcase_add_loop_test(all, lines_that_were_read_are_taken_where_that_pays, 0, 16);
     tcase_add_test(all, what_a_dead_one_sent_is_there_and_the_rest_is_over);
     tcase_add_test(all, no_byte_of_a_long_message_passes_through_the_ring);
     tcase_add_loop_test(all, what_is_read_is_reduced_on_its_way, 0, 2);

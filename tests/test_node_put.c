@@ -19,6 +19,14 @@ static void set_up(void)
         from[i] = (char)(i * 7 + i / 251);
 }
 
+/* Was it timed, the last that was put? */
+static bool timed;
+
+static enum tt_stores put(struct tt_put *p, size_t n)
+{
+    return tt_put(p, to, from, n, &timed);
+}
+
 static void tear_down(void)
 {
     free(to);
@@ -36,7 +44,7 @@ START_TEST(all_bytes_are_written)
                 for (int size = 0; size < TT_PUT_SIZES; size++)
                     p.way[size].best = (enum tt_stores)way;
                 memset(to, 0, ROOM + 64);
-                tt_put(&p, to + shift, from + 63 - shift, sizes[s]);
+                tt_put(&p, to + shift, from + 63 - shift, sizes[s], &timed);
                 ck_assert(memcmp(to + shift, from + 63 - shift, sizes[s]) == 0);
                 ck_assert_int_eq(to[(size_t)shift + sizes[s]], 0);
             }
@@ -62,11 +70,11 @@ static void try_ways(size_t n, int size, int slow)
 
     slow_down(&reading, size, slow);
     for (int turn = 0; turn < 128; turn++)
-        tt_put(&p, to, from, n);
+        put(&p, n);
     for (int turn = 0; turn < TURNS; turn++) {
         const unsigned before = p.way[size].turn;
 
-        others += tt_put(&p, to, from, n) == (enum tt_stores)slow;
+        others += put(&p, n) == (enum tt_stores)slow;
         ck_assert_uint_eq(p.way[size].turn, before + 1);
         ck_assert(p.way[size].best != (enum tt_stores)slow);
     }
@@ -85,12 +93,14 @@ static void stay_plain(void)
 {
     struct tt_pace reading = {{{0}}};
     struct tt_put p = with_laps(&reading);
-    int seen[TT_NSTORES + 1] = {0};
+    int seen[TT_NSTORES] = {0}, untimed = 0;
 
     slow_down(&reading, TT_PUT_LONG, TT_STORES_PAST);
-    for (int turn = 0; turn < TURNS; turn++)
-        seen[tt_put(&p, to, from, TT_PUT_WHOLE)]++;
-    ck_assert_int_eq(seen[TT_NSTORES], LAP);
+    for (int turn = 0; turn < TURNS; turn++) {
+        seen[put(&p, TT_PUT_WHOLE)]++;
+        untimed += !timed;
+    }
+    ck_assert_int_eq(untimed, LAP);
     ck_assert_int_eq(seen[TT_STORES_PAST], TURNS / 128);
     ck_assert(p.way[TT_PUT_LONG].best == TT_STORES_PLAIN);
 }
@@ -102,22 +112,22 @@ static void go_past_and_back(void)
     enum { CYCLE = 258 * LAP };
     struct tt_pace reading = {{{0}}};
     struct tt_put p = with_laps(&reading);
-    int seen[TT_NSTORES + 1] = {0};
+    int seen[TT_NSTORES] = {0}, untimed = 0;
 
     slow_down(&reading, TT_PUT_LONG, TT_STORES_PLAIN);
     for (int turn = 0; turn < LAP + 1; turn++)
-        tt_put(&p, to, from, TT_PUT_WHOLE);
+        put(&p, TT_PUT_WHOLE);
     ck_assert(p.way[TT_PUT_LONG].best == TT_STORES_PAST);
     for (int turn = 0; turn < CYCLE; turn++) {
-        seen[tt_put(&p, to, from, TT_PUT_WHOLE)]++;
+        seen[put(&p, TT_PUT_WHOLE)]++;
+        untimed += !timed;
         ck_assert(p.way[TT_PUT_LONG].best == TT_STORES_PAST);
     }
-    ck_assert_int_eq(seen[TT_STORES_PLAIN], LAP);
-    ck_assert_int_eq(seen[TT_NSTORES], 2 * LAP);
-    ck_assert_int_eq(seen[TT_STORES_PAST], CYCLE - 3 * LAP);
+    ck_assert_int_eq(seen[TT_STORES_PLAIN], 2 * LAP);
+    ck_assert_int_eq(untimed, 2 * LAP);
     slow_down(&reading, TT_PUT_LONG, TT_STORES_PAST);
     for (int turn = 0; turn < CYCLE; turn++)
-        tt_put(&p, to, from, TT_PUT_WHOLE);
+        put(&p, TT_PUT_WHOLE);
     ck_assert(p.way[TT_PUT_LONG].best == TT_STORES_PLAIN);
 }
 
@@ -138,14 +148,17 @@ START_TEST(few_are_timed)
 {
     const struct tt_pace reading = {{{0}}};
     struct tt_put p = with_laps(&reading), q = with_laps(&reading);
-    int timed = 0, half = 0, all = 0;
+    int few = 0, half = 0, all = 0;
 
     for (int turn = 0; turn < TURNS; turn++) {
-        timed += tt_put(&p, to, from, TT_PUT_LEAST) < TT_NSTORES;
-        half += tt_put(&p, to, from, TT_PUT_WHOLE / 2) < TT_NSTORES;
-        all += tt_put(&q, to, from, TT_PUT_WHOLE) < TT_NSTORES;
+        put(&p, TT_PUT_LEAST);
+        few += timed;
+        put(&p, TT_PUT_WHOLE / 2);
+        half += timed;
+        put(&q, TT_PUT_WHOLE);
+        all += timed;
     }
-    ck_assert_int_eq(timed, TURNS / 8);
+    ck_assert_int_eq(few, TURNS / 8);
     ck_assert_int_eq(half, TURNS / 8 - 2); /* but for the first lap, of 16; the trials are among those that are timed */
     ck_assert_int_eq(all, TURNS - LAP); /* but for the first lap */
 }
@@ -163,7 +176,8 @@ START_TEST(others_write_along)
     for (int piece = 0; piece < LAP; piece++)
         ck_assert_int_eq(tt_put_along(&p, TT_PUT_WHOLE), TT_STORES_PAST);
     ck_assert_int_eq(tt_put_along(&p, TT_PUT_WHOLE), TT_STORES_PLAIN);
-    ck_assert_int_eq(tt_put(&p, to, from, TT_PUT_WHOLE), TT_NSTORES); /* one of the first lap */
+    ck_assert_int_eq(put(&p, TT_PUT_WHOLE), TT_STORES_PLAIN);
+    ck_assert(!timed); /* one of the first lap */
     ck_assert_int_eq(p.way[TT_PUT_LONG].since, 256 * p.lap + 2 * TT_PUT_WHOLE);
 }
 END_TEST
@@ -175,7 +189,8 @@ START_TEST(short_ones_are_written_plainly_and_change_nothing)
 
     for (int size = 0; size < TT_PUT_SIZES; size++)
         p.way[size].best = TT_STORES_PAST;
-    ck_assert_int_eq(tt_put(&p, to, from, TT_PUT_LEAST - 1), TT_NSTORES);
+    ck_assert_int_eq(put(&p, TT_PUT_LEAST - 1), TT_STORES_PLAIN);
+    ck_assert(!timed);
     for (int size = 0; size < TT_PUT_SIZES; size++) {
         ck_assert_uint_eq(p.way[size].turn, 0);
         ck_assert_uint_eq(atomic_load(&p.writing.of[size][TT_STORES_PLAIN]), 0);

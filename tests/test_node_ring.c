@@ -229,7 +229,8 @@ static bool can_go_on(int side)
 
 /* ---- memory that is no flag ---- */
 
-/* The last use of each line, records and bytes alike, by either side; it is written by the writer only. */
+/* The last use of each line, records and bytes alike, by either side. The reader writes, too, to bytes that he has
+ * read. */
 static struct {
     int used[SIDES];
 } lines[LINES];
@@ -309,6 +310,7 @@ static bool read_one(void)
         for (size_t i = 0; i < r->length; i++)
             insist(in.bytes[r->at + i] == got + 1);
     }
+    tt_ring_take_lines(in.bytes + r->at, r->length);
     got++;
     if (!frees_early)
         tt_ring_pass(&in);
