@@ -51,12 +51,12 @@ static enum tt_stores other_than(enum tt_stores stores)
 
 /* By a tenth, lest two that are as good take turns; long ones past the caches by more, since on cores that share a
  * cache they seem better now and then, when others have pushed the ring out of it, and a call is slower by them all the
- * same; and where cores share none, they take about three fifths. And both sides that know of the one have to know of
+ * same; and where cores share none, they take one to two thirds. And both sides that know of the one have to know of
  * the other. */
 static bool is_other_better(const struct tt_put *p, int size)
 {
     const enum tt_stores best = p->way[size].best, other = other_than(best);
-    const unsigned percent = size == TT_PUT_LONG && other == TT_STORES_PAST ? 65 : 90;
+    const unsigned percent = size == TT_PUT_LONG && other == TT_STORES_PAST ? 70 : 90;
 
     return know(&p->writing, size, other) && (know(p->reading, size, other) || !know(p->reading, size, best)) &&
            100 * both(p, size, other) < percent * both(p, size, best);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Writing to memory that another core has read and will read again. An ordinary store first fetches the line from where
- * it was read: cheap where the two cores share a cache, and four times as slow as memory where they do not. A store
+ * it was read: cheap where the two cores share a cache, and slower than memory where they do not. A store
  * past the caches fetches nothing, but then the other reads from memory, half as fast as from a cache (doc/node.md).
  * Which is better is measured as bytes are written and read, since it may change: virtual machines are moved, and so
  * are ranks that are not bound. It depends on how many they are, too, since what is past the caches has to be awaited.
