@@ -247,11 +247,11 @@ static void put_statuses(MPI_Fint *to, const MPI_Status *statuses, int n)
 #define TT_KIND_WIN(x) const MPI_Fint *x, , PMPI_Win_f2c(*x),
 #define TT_KIND_REQUEST_GIVEN(x) const MPI_Fint *x, , PMPI_Request_f2c(*x),
 
-#define TT_TYPES(x, convert) const MPI_Fint *x, const MPI_Datatype *c_##x = convert, c_##x,
-#define TT_KIND_TYPES_TO_RANKS(x) TT_TYPES(x, types_sent(&scratch, x, sendbuf, PMPI_Comm_f2c(*comm)))
-#define TT_KIND_TYPES_FROM_RANKS(x) TT_TYPES(x, types_of(&scratch, x, ranks_of(PMPI_Comm_f2c(*comm))))
-#define TT_KIND_TYPES_TO_NEIGHBOURS(x) TT_TYPES(x, types_of(&scratch, x, neighbours_of(PMPI_Comm_f2c(*comm)).to))
-#define TT_KIND_TYPES_FROM_NEIGHBOURS(x) TT_TYPES(x, types_of(&scratch, x, neighbours_of(PMPI_Comm_f2c(*comm)).from))
+#define TT_TYPE_ARRAY(x, convert) const MPI_Fint *x, const MPI_Datatype *c_##x = convert, c_##x,
+#define TT_KIND_TYPES_TO_RANKS(x) TT_TYPE_ARRAY(x, types_sent(&scratch, x, sendbuf, PMPI_Comm_f2c(*comm)))
+#define TT_KIND_TYPES_FROM_RANKS(x) TT_TYPE_ARRAY(x, types_of(&scratch, x, ranks_of(PMPI_Comm_f2c(*comm))))
+#define TT_KIND_TYPES_TO_NEIGHBOURS(x) TT_TYPE_ARRAY(x, types_of(&scratch, x, neighbours_of(PMPI_Comm_f2c(*comm)).to))
+#define TT_KIND_TYPES_FROM_NEIGHBOURS(x) TT_TYPE_ARRAY(x, types_of(&scratch, x, neighbours_of(PMPI_Comm_f2c(*comm)).from))
 
 #define TT_CHANGED(x, Class)                                                                                           \
     MPI_Fint *x, MPI_##Class c_##x = PMPI_##Class##_f2c(*x), &c_##x, *x = PMPI_##Class##_c2f(c_##x)
