@@ -108,12 +108,12 @@ static bool is_over(const struct tt_piece *p, enum tt_flow flow)
 /* ---- sending ---- */
 
 /* Long messages are cut, so that the other reads one part while the next is written; and so that the parts stay in the
- * cache: they are written over again after a few of them. One that is itself a part is cut for the latter only. */
-static size_t chunk_of(const struct tt_channel *c, size_t total, bool is_segment)
+ * cache: they are written over again after a few of them. One that goes at once is cut for the latter only. */
+static size_t chunk_of(const struct tt_channel *c, size_t total, bool at_once)
 {
     const size_t room = (c->out.nbytes / CHUNKS - 2 * c->out.apart) / TT_LINE * TT_LINE;
     const size_t most = room < MOST_CHUNK ? room : MOST_CHUNK;
-    const size_t fair = is_segment ? total : total / CHUNKS / TT_LINE * TT_LINE;
+    const size_t fair = at_once ? total : total / CHUNKS / TT_LINE * TT_LINE;
     const size_t least = most < LEAST_CHUNK ? most : LEAST_CHUNK;
 
     return fair < least ? least : fair > most ? most : fair;
@@ -175,10 +175,17 @@ struct tt_record *tt_channel_begin_record(struct tt_channel *c, const struct tt_
     return r;
 }
 
+/* What is a part already; and what crosses a message of the other's, who so has something to do meanwhile. A copy from
+ * a GPU is to go on while the one before is sent, in any case. */
+static bool goes_at_once(const struct tt_channel *c, const struct tt_flight *f)
+{
+    return f->is_segment || (c->expected > 0 && !f->place);
+}
+
 /* One record more of the message. False if there is no room. */
 static bool write_record(struct tt_channel *c, struct tt_flight *f)
 {
-    const size_t chunk = chunk_of(c, f->bytes, f->is_segment), left = f->bytes - f->moved;
+    const size_t chunk = chunk_of(c, f->bytes, goes_at_once(c, f)), left = f->bytes - f->moved;
     const size_t n = left < chunk ? left : chunk;
     struct tt_piece piece;
     char *bytes;

@@ -413,6 +413,42 @@ START_TEST(what_needs_no_flight_does_nothing_where_there_is_no_room)
 }
 END_TEST
 
+/* ---- how many records ---- */
+
+static unsigned count_records(size_t n, bool expects, bool is_segment)
+{
+    struct end sent, due;
+    unsigned records;
+
+    open_with(LARGE);
+    make(&due, 1, true, n, n);
+    make(&sent, 2, false, n, n);
+    sent.f.is_segment = is_segment;
+    if (expects)
+        tt_channel_post(&sides[A], &due.f);
+    tt_channel_post(&sides[A], &sent.f);
+    for (int i = 0; i < 10; i++)
+        tt_channel_poll(&sides[A]);
+    ck_assert(sent.f.over);
+    records = sides[A].out.next;
+    close_sides();
+    free(sent.bytes);
+    free(due.bytes);
+    return records;
+}
+
+/* So that the other reads one while the next is written; unless he has something to write as well. */
+START_TEST(a_long_message_is_cut_if_the_other_would_wait)
+{
+    const size_t n = 60 << 10;
+
+    ck_assert_uint_eq(count_records(n, false, false), 2);
+    ck_assert_uint_eq(count_records(n, true, false), 1);
+    ck_assert_uint_eq(count_records(n, false, true), 1);
+    ck_assert_uint_eq(count_records(2 * n, true, false), 2);
+}
+END_TEST
+
 /* ---- whose lines ---- */
 
 /* Of the bytes of what A sent first: how many lines B has written to. */
@@ -744,6 +780,7 @@ int main(void)
     tcase_add_loop_test(all, what_is_not_as_it_should_be_is_not_sent_on, 0, 2);
     tcase_add_test(all, what_needs_no_flight_meets_what_has_one);
     tcase_add_test(all, what_needs_no_flight_does_nothing_where_there_is_no_room);
+    tcase_add_test(all, a_long_message_is_cut_if_the_other_would_wait);
     tcase_add_loop_test(all, lines_that_were_read_are_taken_where_that_pays, 0, 16);
     tcase_add_test(all, what_a_dead_one_sent_is_there_and_the_rest_is_over);
     tcase_add_test(all, no_byte_of_a_long_message_passes_through_the_ring);
