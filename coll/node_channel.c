@@ -111,8 +111,7 @@ static bool is_over(const struct tt_piece *p, enum tt_flow flow)
  * cache: they are written over again after a few of them. One that goes at once is cut for the latter only. */
 static size_t chunk_of(const struct tt_channel *c, size_t total, bool at_once)
 {
-    const size_t room = (c->out.nbytes / CHUNKS - 2 * c->out.apart) / TT_LINE * TT_LINE;
-    const size_t most = room < MOST_CHUNK ? room : MOST_CHUNK;
+    const size_t room = tt_ring_room(&c->out, CHUNKS), most = room < MOST_CHUNK ? room : MOST_CHUNK;
     const size_t fair = at_once ? total : total / CHUNKS / TT_LINE * TT_LINE;
     const size_t least = most < LEAST_CHUNK ? most : LEAST_CHUNK;
 
@@ -148,7 +147,7 @@ static struct tt_piece put(struct tt_channel *c, struct tt_flight *f, struct tt_
 {
     if (n > 0 && f->place)
         return copy_down(c, f, r, bytes, n);
-    if (bytes == r->data)
+    if (n > 0 && bytes == r->data)
         memcpy(bytes, f->buf, n);
     else if (n > 0)
         r->stores = (uint16_t)tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n, &r->is_timed);
@@ -263,6 +262,12 @@ static void let_go(struct tt_channel *c, struct tt_piece piece)
     tt_ring_hold(&c->in);
 }
 
+/* Not into one of its sources, whose lines are in the cache. */
+bool tt_channel_keeps_past(const struct tt_flight *f)
+{
+    return f->past && !(f->fold.cell && f->fold.dst == f->fold.other);
+}
+
 /* Bytes come cut at multiples of a line, so of elements. */
 bool tt_channel_folds(const struct tt_flight *f)
 {
@@ -277,8 +282,7 @@ void tt_channel_keep(struct tt_flight *f, const char *bytes, size_t n)
 
     f->folded = tt_channel_folds(f);
     if (f->folded)
-        tt_host_reduce_part(fold->cell, fold->dst + f->moved, sources, n / fold->cell->size,
-                            f->past && fold->dst != fold->other);
+        tt_host_reduce_part(fold->cell, fold->dst + f->moved, sources, n / fold->cell->size, tt_channel_keeps_past(f));
     else
         tt_copy_bytes((char *)f->buf + f->moved, bytes, n, f->past);
 }
@@ -316,7 +320,7 @@ static struct tt_piece land(struct tt_flight *f, const char *bytes, size_t n)
  * cut: each portion would have to wait until it is there. */
 static void land_taking(struct tt_flight *f, char *bytes, size_t n)
 {
-    const size_t most = f->past ? n : TT_PORTION;
+    const size_t most = tt_channel_keeps_past(f) ? n : TT_PORTION;
 
     for (size_t at = 0; at < n; at += most) {
         const size_t portion = n - at < most ? n - at : most;
@@ -336,7 +340,7 @@ static struct tt_piece land_record(struct tt_channel *c, struct tt_flight *f, co
     if (f->onward && tt_onward_keep(c, f, r, bytes))
         return piece;
     start = tells ? tt_ticks() : 0;
-    if (tt_record_is_to_be_taken(r) && !f->place)
+    if (tt_record_lines_pay(r) && !f->place)
         land_taking(f, bytes, r->length);
     else
         piece = land(f, bytes, r->length);
@@ -583,7 +587,7 @@ void tt_channel_have_read(struct tt_channel *c)
 {
     const struct tt_record *r = c->looked_at;
 
-    if (tt_record_is_to_be_taken(r))
+    if (tt_record_lines_pay(r))
         tt_ring_take_lines(c->in.bytes + r->at, r->length);
     if (c->looked)
         tt_pace_see(c->in.pace, r->stores, tt_ticks_after() - c->looked, r->length);

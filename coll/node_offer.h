@@ -50,4 +50,7 @@ void tt_channel_abandon(struct tt_flight *f);
 bool tt_channel_folds(const struct tt_flight *f);
 void tt_channel_keep(struct tt_flight *f, const char *bytes, size_t n);
 
+/* Does that go past the caches? */
+bool tt_channel_keeps_past(const struct tt_flight *f);
+
 #endif

@@ -41,7 +41,7 @@ static void store_twice(const struct tt_flight *f, char *bytes, bool takes, char
 {
     const struct tt_fold *fold = &f->fold;
     char *const kept = fold->cell ? fold->dst : f->buf;
-    const bool past = f->past && !(fold->cell && fold->dst == fold->other);
+    const bool past = tt_channel_keeps_past(f);
     _Alignas(TT_LINE) char room[TT_PORTION];
 
     for (size_t at = 0, n; at < f->bytes; at += n) {
@@ -91,7 +91,7 @@ bool tt_onward_keep(struct tt_channel *c, struct tt_flight *f, const struct tt_r
         return false;
     leaving->stores = (uint16_t)tt_put_along(&to->put, r->length);
     leaving->is_timed = false;
-    store_twice(f, bytes, tt_record_is_to_be_taken(r), there, leaving->stores == TT_STORES_PAST);
+    store_twice(f, bytes, tt_record_lines_pay(r), there, leaving->stores == TT_STORES_PAST);
     f->moved = onward->moved = r->length;
     f->folded = f->fold.cell;
     onward->over = true;

@@ -27,8 +27,9 @@ static uint32_t know(const struct tt_pace *p, int size, enum tt_stores stores)
 }
 
 /* Down at once, since nothing is fast by accident; up by little at a time, since a lot is slow by accident: what goes
- * past the caches by a quarter, as it is tried seldom; plain stores by a sixteenth, as many in a row are slow when
- * something else has used the cache. */
+ * past the caches by a quarter; plain stores by a sixteenth, as all of a lap are slow when something else has used the
+ * cache.
+ */
 void tt_pace_see(struct tt_pace *p, enum tt_stores stores, uint64_t ticks, size_t n)
 {
     static const uint32_t parts[TT_NSTORES] = {[TT_STORES_PLAIN] = 16, [TT_STORES_PAST] = 4};
@@ -49,14 +50,14 @@ static enum tt_stores other_than(enum tt_stores stores)
     return TT_NSTORES - 1 - stores;
 }
 
-/* By a tenth, lest two that are as good take turns; long ones past the caches by more, since on cores that share a
- * cache they seem better now and then, when others have pushed the ring out of it, and a call is slower by them all the
- * same; and where cores share none, they take one to two thirds. And both sides that know of the one have to know of
- * the other. */
+/* By a tenth, lest two that are as good take turns. Past the caches by three: what both sides spend says more for that
+ * than a call takes, in which the two overlap; and where cores share a cache it seems better now and then, when
+ * something else has pushed the ring out of it (doc/node.md). And both sides that know of the one have to know of the
+ * other. */
 static bool is_other_better(const struct tt_put *p, int size)
 {
     const enum tt_stores best = p->way[size].best, other = other_than(best);
-    const unsigned percent = size == TT_PUT_LONG && other == TT_STORES_PAST ? 70 : 90;
+    const unsigned percent = other == TT_STORES_PAST ? 70 : 90;
 
     return know(&p->writing, size, other) && (know(p->reading, size, other) || !know(p->reading, size, best)) &&
            100 * both(p, size, other) < percent * both(p, size, best);
@@ -86,23 +87,7 @@ static bool is_timed(const struct tt_way *w, size_t n)
     return n >= TT_PUT_WHOLE || w->turn % LOOKS_APART < 2;
 }
 
-/* Of what is not long the other way is tried once in a while, and in the second turn, so that each has been seen. */
-static enum tt_stores put_short(struct tt_put *p, int size, void *to, const void *from, size_t n, bool *timed)
-{
-    struct tt_way *w = &p->way[size];
-    const enum tt_stores stores = w->turn % TRIALS_APART == 1 ? other_than(w->best) : w->best;
-
-    *timed = is_timed(w, n);
-    if (*timed)
-        put_timed(p, stores, to, from, n);
-    else
-        tt_copy_bytes(to, from, n, stores == TT_STORES_PAST);
-    if (w->turn++ % LOOKS_APART == 2)
-        judge(p, size);
-    return stores;
-}
-
-/* A piece past the caches, among plain ones, is tried once in a while, and as soon as any counts. */
+/* One past the caches, among plain ones, is tried once in a while, and as soon as any counts. */
 static bool tries_past(const struct tt_put *p, struct tt_way *w, bool *counts)
 {
     const bool tries = w->since >= p->lap && (!w->was_tried || w->turn % TRIALS_APART == 1);
@@ -128,11 +113,11 @@ static bool tries_plain(const struct tt_put *p, struct tt_way *w, bool *counts)
     return w->since >= begin;
 }
 
-/* Those of the first lap of either way do not count: they find the memory as the other has left it, plain ones in no
- * cache, or not mapped yet. */
-static enum tt_stores put_long(struct tt_put *p, void *to, const void *from, size_t n, bool *timed)
+/* Those of the first lap of either way do not count: they find the memory as the other has left it, plain ones lines
+ * that nobody has taken, or none that are mapped yet. */
+static enum tt_stores put(struct tt_put *p, int size, void *to, const void *from, size_t n, bool *timed)
 {
-    struct tt_way *w = &p->way[TT_PUT_LONG];
+    struct tt_way *w = &p->way[size];
     bool counts;
     const bool tries = (w->best == TT_STORES_PLAIN ? tries_past : tries_plain)(p, w, &counts);
     const enum tt_stores stores = tries ? other_than(w->best) : w->best;
@@ -144,19 +129,15 @@ static enum tt_stores put_long(struct tt_put *p, void *to, const void *from, siz
         tt_copy_bytes(to, from, n, stores == TT_STORES_PAST);
     w->turn++;
     w->since += n;
-    if (counts)
-        judge(p, TT_PUT_LONG);
+    if (*timed)
+        judge(p, size);
     return stores;
 }
 
 enum tt_stores tt_put(struct tt_put *p, void *to, const void *from, size_t n, bool *timed)
 {
-    const int size = size_of(n);
-
-    if (size == TT_PUT_LONG)
-        return put_long(p, to, from, n, timed);
     if (n >= TT_PUT_LEAST)
-        return put_short(p, size, to, from, n, timed);
+        return put(p, size_of(n), to, from, n, timed);
     memcpy(to, from, n);
     *timed = false;
     return TT_STORES_PLAIN;

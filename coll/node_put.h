@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Writing to memory that another core has read and will read again. An ordinary store first fetches the line from where
- * it was read: cheap where the two cores share a cache, and slower than memory where they do not. A store
+ * it was read: cheap where the two cores share a cache, and dearer than memory where they do not. A store
  * past the caches fetches nothing, but then the other reads from memory, half as fast as from a cache (doc/node.md).
  * Which is better is measured as bytes are written and read, since it may change: virtual machines are moved, and so
  * are ranks that are not bound. It depends on how many they are, too, since what is past the caches has to be awaited.
@@ -35,12 +35,12 @@ void tt_pace_see(struct tt_pace *p, enum tt_stores stores, uint64_t ticks, size_
 struct tt_put {
     struct tt_pace writing;        /* zeros at first */
     const struct tt_pace *reading; /* the other's */
-    size_t lap;                    /* bytes after which the same memory is written again */
+    size_t lap;                    /* bytes after which, at the latest, the same memory is written again */
     struct tt_way {
         enum tt_stores best;
         unsigned turn;
-        bool was_tried; /* of long ones, that which is not the best; */
-        size_t since;   /* bytes written since this is, or since the other was tried in a row */
+        bool was_tried; /* that which is past the caches; */
+        size_t since;   /* bytes written since this is the best, or since the other was tried in a row */
     } way[TT_PUT_SIZES];
 };
 

@@ -33,6 +33,16 @@ bool tt_ring_open(struct tt_ring *r, void *memory, size_t size)
     return true;
 }
 
+static size_t step_of(const struct tt_ring *r)
+{
+    return 2 * r->apart + TT_LINE;
+}
+
+size_t tt_ring_room(const struct tt_ring *r, int records)
+{
+    return r->nbytes / (size_t)records / step_of(r) * step_of(r) - r->apart;
+}
+
 /* Bytes of one record lie in one piece: where n of them would begin that come next. */
 static uint64_t begin_of(const struct tt_ring *r, size_t n)
 {
@@ -42,12 +52,12 @@ static uint64_t begin_of(const struct tt_ring *r, size_t n)
 }
 
 /* Where what comes next may begin, after n bytes. Not right behind them: the reader's core fetches beyond what it
- * reads, and would have copies of lines that are about to be written. And at multiples of one length, as long as the
- * next lap, so that lines that are read, and are the reader's (tt_ring_take_lines), are those that are written again.
- */
+ * reads, and would have copies of lines that are about to be written. And at multiples of one step, which are the same
+ * in each lap, so that lines that were read, and are the reader's (tt_ring_take_lines), are those that are written
+ * again. An odd number of lines, so that not all records begin in the same few places of a cache. */
 static uint64_t end_of(const struct tt_ring *r, uint64_t begin, size_t n)
 {
-    const size_t step = r->apart ? 2 * r->apart : TT_LINE;
+    const size_t step = step_of(r);
     const uint64_t end = begin + (n + r->apart + step - 1) / step * step,
                    lap_end = begin - begin % r->nbytes + r->nbytes;
 

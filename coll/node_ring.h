@@ -3,13 +3,14 @@
  * bytes that do not fit into their records. One writes, one reads, neither locks.
  *
  * A record's turn tells whether it is there: lines have fixed places and turns go up, so what an earlier lap left
- * there is never taken for news, and there is nothing to be cleared. A short message is one line, so it crosses between two
- * cores once. How many records have been read is in a line of the reader's own, at which the writer looks only when the
- * ring seems full: once in a lap.
+ * there is never taken for news, and there is nothing to be cleared. A short message is one line, so it crosses between
+ * two cores once. How many records have been read is in a line of the reader's own, at which the writer looks only when
+ * the ring seems full: once in a lap.
  *
- * Why it is right where memory is weak: what is in a record and its bytes is written before its turn is raised, and read
- * after the turn was seen; and it is written again after the count of read records was seen to include it, which is
- * raised after it was read. tests/test_node_ring.c tries all interleavings, with all values that may be seen. */
+ * Why it is right where memory is weak: what is in a record and its bytes is written before its turn is raised, and
+ * read after the turn was seen; and it is written again after the count of read records was seen to include it, which
+ * is raised after it was read, and after what the reader writes there himself (tt_ring_take_lines).
+ * tests/test_node_ring.c tries all interleavings, with all values that may be seen. */
 #ifndef TT_NODE_RING_H
 #define TT_NODE_RING_H
 
@@ -19,8 +20,8 @@
 #include "coll/node_flag.h"
 #include "coll/node_put.h"
 
-/* A portion, of what is read, is still in the first cache when it is stored for the second time, or its lines are taken
- * (doc/node.md). */
+/* So much of what is read at a time is still in the first cache when it is stored for the second time, or its lines are
+ * taken (doc/node.md): a portion. */
 enum { TT_LINE = 64, TT_INLINE = 40, TT_PORTION = 2 << 10 };
 
 /* What a record is about: */
@@ -61,9 +62,8 @@ static inline bool tt_record_is_timed(const struct tt_record *r)
     return !r->is_inline && r->length > 0 && r->is_timed;
 }
 
-/* Does it pay to take the lines of what is here once it is read (tt_ring_take_lines)? Of what went past the writer's
- * cache it has none. */
-static inline bool tt_record_is_to_be_taken(const struct tt_record *r)
+/* Does tt_ring_take_lines pay, once what is here is read? Of what went past the writer's cache it has no line. */
+static inline bool tt_record_lines_pay(const struct tt_record *r)
 {
     return !r->is_inline && r->stores == TT_STORES_PLAIN;
 }
@@ -94,6 +94,9 @@ bool tt_ring_open(struct tt_ring *r, void *memory, size_t size);
 struct tt_record *tt_ring_claim(struct tt_ring *r, size_t n, char **bytes);
 static inline void tt_ring_publish(struct tt_ring *r);
 
+/* How many bytes each of so many records may have, for all of them to fit at once: a multiple of TT_LINE. */
+size_t tt_ring_room(const struct tt_ring *r, int records);
+
 /* The same for a record without bytes. */
 static inline struct tt_record *tt_ring_claim_line(struct tt_ring *r);
 
@@ -103,9 +106,9 @@ static inline struct tt_record *tt_ring_look(struct tt_ring *r);
 static inline void tt_ring_pass(struct tt_ring *r);
 void tt_ring_hold(struct tt_ring *r);
 
-/* For the reader: n bytes that he has read are his alone until their record is passed. For before an ordinary store to
- * a line that it has kept and the reader has a copy of, the writer's core has to have the copy called back; a line that
- * the reader alone has it gets several times as fast (doc/node.md). */
+/* For the reader, of n bytes that he has read and whose record he has not passed: the first byte of each line becomes
+ * 0, so that his core is the only one that has it. Such a line the writer's core gets several times as fast as one that
+ * it has kept and the reader has a copy of: that copy has to be called back (doc/node.md). */
 static inline void tt_ring_take_lines(char *bytes, size_t n)
 {
     for (size_t at = 0; at < n; at += TT_LINE)
