@@ -145,13 +145,17 @@ static struct tt_piece copy_down(struct tt_channel *c, struct tt_flight *f, stru
 
 static struct tt_piece put(struct tt_channel *c, struct tt_flight *f, struct tt_record *r, char *bytes, size_t n)
 {
-    if (n > 0 && f->place)
+    const struct tt_piece no_copy = {.flight = NULL};
+
+    if (n == 0)
+        return no_copy; /* and perhaps no buffer: a rank that has failed sends so */
+    if (f->place)
         return copy_down(c, f, r, bytes, n);
-    if (n > 0 && bytes == r->data)
+    if (bytes == r->data)
         memcpy(bytes, f->buf, n);
-    else if (n > 0)
+    else
         r->stores = (uint16_t)tt_put(&c->put, bytes, (const char *)f->buf + f->moved, n, &r->is_timed);
-    return (struct tt_piece){.flight = NULL};
+    return no_copy;
 }
 
 struct tt_record *tt_channel_begin_record(struct tt_channel *c, const struct tt_flight *f, size_t n, char **bytes)

@@ -19,17 +19,17 @@ static void set_up(void)
         from[i] = (char)(i * 7 + i / 251);
 }
 
+static void tear_down(void)
+{
+    free(to);
+}
+
 /* Was it timed, the last that was put? */
 static bool timed;
 
 static enum tt_stores put(struct tt_put *p, size_t n)
 {
     return tt_put(p, to, from, n, &timed);
-}
-
-static void tear_down(void)
-{
-    free(to);
 }
 
 START_TEST(all_bytes_are_written)
