@@ -18,6 +18,7 @@
 #include "coll/node_park.h"
 #include "coll/node_put.h"
 #include "coll/node_ring.h"
+#include "coll/relax.h"
 #include "coll/wire.h"
 
 struct tt_flights {
@@ -184,8 +185,10 @@ static inline const char *tt_channel_look(struct tt_channel *c, uint64_t context
 
     if (c->expected || c->strays || c->broken || !tt_ring_is_level(&c->in))
         return NULL;
-    while (!(r = tt_ring_look(&c->in)) && *more > 0)
+    while (!(r = tt_ring_look(&c->in)) && *more > 0) {
+        tt_relax();
         --*more;
+    }
     if (!r || r->tag != tag || r->context != context || r->length != n || r->kind != TT_BEGINS || r->spoilt)
         return NULL;
     return r->is_inline ? r->data : tt_channel_look_at_bytes(c, r);
