@@ -171,10 +171,12 @@ struct tt_record *tt_channel_begin_record(struct tt_channel *c, const struct tt_
     r->kind = f->moved ? TT_CONTINUES : f->is_wanted ? TT_BRINGS : TT_BEGINS;
     r->is_inline = is_inline;
     r->spoilt = false;
-    if (is_inline)
+    if (is_inline) {
         *bytes = r->data;
-    else
+    } else {
         r->total = f->bytes;
+        r->at = tt_ring_offset(&c->out, *bytes);
+    }
     return r;
 }
 
@@ -432,6 +434,8 @@ static bool read_bytes(struct tt_channel *c, const struct tt_record *r, char *by
         c->stray->moved += r->length;
         c->stray->spoilt |= r->spoilt;
     }
+    if (bytes != r->data && r->length > 0)
+        tt_ring_told(&c->in, r);
     let_go(c, piece);
     return true;
 }
@@ -564,16 +568,30 @@ bool tt_channel_is_short(const struct tt_channel *c, size_t n)
     return n <= TT_PUT_WHOLE && n <= chunk_of(c, n, false);
 }
 
+/* The line of a record comes here while its bytes are written. If they are few it would be taken back meanwhile, by
+ * who looks for it. */
+static void begin_line(struct tt_record *r, size_t n)
+{
+    if (n > TT_FETCHED_AHEAD)
+        r->length = (uint32_t)n;
+}
+
 bool tt_channel_send_bytes(struct tt_channel *c, uint64_t context, int tag, const void *buf, size_t n)
 {
     char *bytes;
     struct tt_record *r = tt_ring_claim(&c->out, n, &bytes);
+    enum tt_stores stores;
+    bool is_timed;
 
     if (!r)
         return false;
+    begin_line(r, n);
+    stores = tt_put(&c->put, bytes, buf, n, &is_timed);
     tt_record_begin(r, context, tag, n);
     r->total = n;
-    r->stores = (uint16_t)tt_put(&c->put, bytes, buf, n, &r->is_timed);
+    r->at = tt_ring_offset(&c->out, bytes);
+    r->stores = (uint16_t)stores;
+    r->is_timed = is_timed;
     tt_channel_publish(c);
     return true;
 }
@@ -591,6 +609,7 @@ void tt_channel_have_read(struct tt_channel *c)
 {
     const struct tt_record *r = c->looked_at;
 
+    tt_ring_told(&c->in, r);
     if (tt_record_lines_pay(r))
         tt_ring_take_lines(c->in.bytes + r->at, r->length);
     if (c->looked)

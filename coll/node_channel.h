@@ -179,16 +179,29 @@ static inline bool tt_channel_send_now(struct tt_channel *c, uint64_t context, i
     return true;
 }
 
+/* The next record, or NULL; a message of n bytes is waited for. */
+static inline const struct tt_record *tt_channel_await(struct tt_channel *c, size_t n, unsigned *more)
+{
+    const size_t ahead = n > TT_INLINE && n <= TT_FETCHED_AHEAD ? n : 0;
+    const char *const bytes = ahead ? tt_ring_expect(&c->in, n) : NULL;
+    const struct tt_record *r;
+
+    while (!(r = tt_ring_look(&c->in)) && *more > 0) {
+        tt_relax();
+        for (size_t at = 0; at < ahead; at += TT_LINE)
+            __builtin_prefetch(bytes + at);
+        --*more;
+    }
+    return r;
+}
+
 static inline const char *tt_channel_look(struct tt_channel *c, uint64_t context, int tag, size_t n, unsigned *more)
 {
     const struct tt_record *r;
 
     if (c->expected || c->strays || c->broken || !tt_ring_is_level(&c->in))
         return NULL;
-    while (!(r = tt_ring_look(&c->in)) && *more > 0) {
-        tt_relax();
-        --*more;
-    }
+    r = tt_channel_await(c, n, more);
     if (!r || r->tag != tag || r->context != context || r->length != n || r->kind != TT_BEGINS || r->spoilt)
         return NULL;
     return r->is_inline ? r->data : tt_channel_look_at_bytes(c, r);

@@ -60,10 +60,9 @@ enum tt_offer tt_offer_make(struct tt_channel *c, struct tt_flight *f)
     r->is_inline = r->spoilt = false;
     r->total = f->bytes;
     r->number = f->number;
+    r->at = f->place ? tt_ring_offset(&c->out, bytes) : (uint64_t)(uintptr_t)f->buf;
     if (f->place)
         memcpy(bytes, &name, sizeof name);
-    else
-        r->at = (uint64_t)(uintptr_t)f->buf;
     tt_channel_send_off(c, no_piece);
     return TT_OFFER_MADE;
 }

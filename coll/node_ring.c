@@ -82,17 +82,27 @@ struct tt_record *tt_ring_claim(struct tt_ring *r, size_t n, char **bytes)
 {
     const uint64_t begin = n ? begin_of(r, n) : r->used;
     const uint64_t end = end_of(r, begin, n);
-    struct tt_record *record = &r->records[tt_ring_slot(r, r->ahead)];
+    uint32_t slot;
 
     if (!has_room(r, end)) {
         look_what_is_free(r);
         if (!has_room(r, end))
             return NULL;
     }
-    r->used = r->ends[tt_ring_slot(r, r->ahead++)] = end;
+    slot = tt_ring_slot(r, r->ahead++);
+    r->used = r->ends[slot] = end;
     *bytes = r->bytes + begin % r->nbytes;
-    record->at = begin % r->nbytes;
-    return record;
+    return &r->records[slot];
+}
+
+const char *tt_ring_expect(const struct tt_ring *r, size_t n)
+{
+    return r->bytes + begin_of(r, n) % r->nbytes;
+}
+
+void tt_ring_told(struct tt_ring *r, const struct tt_record *record)
+{
+    r->used = end_of(r, record->at, record->length);
 }
 
 void tt_ring_hold(struct tt_ring *r)

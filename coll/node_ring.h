@@ -24,6 +24,10 @@
  * taken (doc/node.md): a portion. */
 enum { TT_LINE = 64, TT_INLINE = 40, TT_PORTION = 2 << 10 };
 
+/* Who waits for a message of so many bytes at most has their lines fetched meanwhile, and so at once when they are
+ * written, instead of after the record. Of longer ones too many would be taken away half written. */
+enum { TT_FETCHED_AHEAD = 256 };
+
 /* What a record is about: */
 enum tt_record_kind {
     TT_BEGINS,    /* a message, `total` bytes long, of which `length` are here */
@@ -79,19 +83,26 @@ struct tt_ring {
     size_t apart;      /* so many are left between the bytes of one record and those of the next */
     uint32_t next;     /* record: number of it, counted from 0 */
     uint32_t ahead;    /* next, or beyond: those between are claimed and not yet published, or held and not yet passed */
+    uint64_t
+        used; /* of the ring of bytes, in all laps: what is given away ends there; the reader's: what he has read */
     /* the writer's: */
-    uint32_t freed;       /* so many records have been read, when last looked */
-    uint64_t used, unused; /* of the ring of bytes, in all laps: what is given away ends there; what is not yet free begins */
-    uint64_t *ends;       /* where the bytes of each record end */
+    uint32_t freed;  /* so many records have been read, when last looked */
+    uint64_t unused; /* what is not yet free begins there */
+    uint64_t *ends;  /* where the bytes of each record end */
 };
 
 /* How a piece of memory is laid out as a ring; all of it is zero at first. False: too small for one. The view of the
  * writer needs `ends`, as many as there are records. */
 bool tt_ring_open(struct tt_ring *r, void *memory, size_t size);
 
-/* For the writer: one record more, and *bytes where n bytes are to be (none if n is 0); NULL if there is no room now. What
- * was claimed is there for the reader once it is published; of several, the first one first. */
+/* For the writer: one record more, and *bytes where n bytes are to be (none if n is 0), which the record has to say;
+ * NULL if there is no room now. What was claimed is there for the reader once it is published; of several, the first
+ * one first. */
 struct tt_record *tt_ring_claim(struct tt_ring *r, size_t n, char **bytes);
+static inline uint64_t tt_ring_offset(const struct tt_ring *r, const char *bytes)
+{
+    return (uint64_t)(bytes - r->bytes);
+}
 static inline void tt_ring_publish(struct tt_ring *r);
 
 /* How many bytes each of so many records may have, for all of them to fit at once: a multiple of TT_LINE. */
@@ -105,6 +116,11 @@ static inline struct tt_record *tt_ring_claim_line(struct tt_ring *r);
 static inline struct tt_record *tt_ring_look(struct tt_ring *r);
 static inline void tt_ring_pass(struct tt_ring *r);
 void tt_ring_hold(struct tt_ring *r);
+
+/* For the reader: where the next n bytes will be, if their record is the next one that has any and he has told of the
+ * last. */
+const char *tt_ring_expect(const struct tt_ring *r, size_t n);
+void tt_ring_told(struct tt_ring *r, const struct tt_record *record);
 
 /* For the reader, of n bytes that he has read and whose record he has not passed: the first byte of each line becomes
  * 0, so that his core is the only one that has it. Such a line the writer's core gets several times as fast as one that

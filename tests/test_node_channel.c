@@ -392,6 +392,38 @@ START_TEST(what_needs_no_flight_meets_what_has_one)
 }
 END_TEST
 
+/* With or without a flight, whoever reads knows then where the next bytes will be, which he may so have fetched. */
+START_TEST(where_the_next_bytes_will_be_is_known)
+{
+    enum { N = 100 };
+    struct end due;
+    unsigned more = 0;
+    const char *expected;
+    char bytes[N] = {0};
+
+    open_sides();
+    for (int i = 0; i < 2 * AT_ONCE; i++) {
+        const size_t n = i % 3 ? N : TT_INLINE;
+
+        make(&due, 0, true, n, n);
+        due.f.context = CONTEXT;
+        ck_assert(tt_channel_send_now(&sides[A], CONTEXT, due.f.tag, bytes, n));
+        expected = tt_ring_expect(&sides[B].in, n);
+        if (n > TT_INLINE && i % 2)
+            ck_assert_ptr_eq(tt_channel_look(&sides[B], CONTEXT, due.f.tag, n, &more), expected);
+        else if (n > TT_INLINE)
+            ck_assert_uint_eq(tt_ring_look(&sides[B].in)->at, tt_ring_offset(&sides[B].in, expected));
+        if (n > TT_INLINE && i % 2)
+            tt_channel_pass(&sides[B]);
+        else
+            tt_channel_post(&sides[B], &due.f);
+        tt_channel_poll(&sides[B]);
+        free(due.bytes);
+    }
+    close_sides();
+}
+END_TEST
+
 START_TEST(what_needs_no_flight_does_nothing_where_there_is_no_room)
 {
     char byte = 0;
@@ -439,10 +471,23 @@ static void check_laid(const struct tt_ring *r, const struct laid *laid, int fir
         ck_assert(is_apart(mine, &laid[i % OUT], r->apart));
 }
 
+/* One record is read: who reads knew where its bytes would be. */
+static void read_laid(struct tt_ring *in, const struct laid *laid)
+{
+    const struct tt_record *r = tt_ring_look(in);
+
+    ck_assert_ptr_nonnull(r);
+    ck_assert_uint_eq(tt_ring_offset(in, tt_ring_expect(in, laid->n)), laid->at);
+    ck_assert_uint_eq(r->at, laid->at);
+    tt_ring_told(in, r);
+    tt_ring_pass(in);
+}
+
 /* Messages of random lengths; some are read when there is no room. */
 static void fill_and_read(size_t size)
 {
     struct tt_ring out, in;
+    struct tt_record *r;
     struct laid laid[OUT];
     uint64_t ends[OUT];
     int first = 0, last = 0;
@@ -452,16 +497,18 @@ static void fill_and_read(size_t size)
     out.ends = ends;
     for (int round = 0; round < ROUNDS; round++) {
         const size_t room = tt_ring_room(&out, 4), n = 1 + (size_t)rand() % (round % 3 ? room / 16 + 1 : room);
-        const bool is_claimed = tt_ring_claim(&out, n, &bytes);
 
-        ck_assert(is_claimed || last > first); /* an empty one has room */
-        if (is_claimed) {
-            laid[last % OUT] = (struct laid){(size_t)(bytes - out.bytes), n};
+        r = tt_ring_claim(&out, n, &bytes);
+        ck_assert(r || last > first); /* an empty one has room */
+        if (r) {
+            r->length = (uint32_t)n;
+            r->at = tt_ring_offset(&out, bytes);
+            laid[last % OUT] = (struct laid){r->at, n};
             check_laid(&out, laid, first, last++);
             tt_ring_publish(&out);
         }
-        for (int some = is_claimed ? 0 : 1 + rand() % (last - first); some > 0; some--, first++)
-            tt_ring_pass(&in);
+        for (int some = r ? 0 : 1 + rand() % (last - first); some > 0; some--, first++)
+            read_laid(&in, &laid[first % OUT]);
     }
 }
 
@@ -865,6 +912,7 @@ int main(void)
     tcase_add_loop_test(all, what_comes_in_one_record_is_sent_on_at_once, 0, 8);
     tcase_add_loop_test(all, what_is_not_as_it_should_be_is_not_sent_on, 0, 2);
     tcase_add_test(all, what_needs_no_flight_meets_what_has_one);
+    tcase_add_test(all, where_the_next_bytes_will_be_is_known);
     tcase_add_test(all, what_needs_no_flight_does_nothing_where_there_is_no_room);
     tcase_add_loop_test(all, bytes_of_records_lie_apart, 0, 8);
     tcase_add_test(all, nothing_may_be_nowhere);

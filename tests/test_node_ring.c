@@ -286,6 +286,7 @@ static bool write_one(void)
     use(r, TT_LINE);
     use(bytes, n);
     r->length = (uint32_t)n;
+    r->at = tt_ring_offset(&out, bytes);
     r->tag = written;
     memset(bytes, written + 1, n);
     written++;
