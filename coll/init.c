@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "coll/agree.h"
+#include "coll/beside.h"
 #include "coll/comm.h"
 #include "coll/config.h"
 #include "coll/enqueue.h"
@@ -29,6 +30,7 @@
 #include "coll/watch.h"
 #include "coll/world.h"
 #include "cuda/dev.h"
+#include "cuda/objects.h"
 
 atomic_bool tt_is_loaded;
 static bool init_seen; /* MPI_Init came through here, and says itself what is wrong */
@@ -157,6 +159,15 @@ static void start_thread(int provided)
                         "calls alone");
 }
 
+/* What the program loads: it might be the driver of its GPUs. */
+static void watch_objects(void)
+{
+    char path[4200];
+
+    if (tt_find_beside("tutti/tutti-last.so", "tutti-last.so", path, sizeof path) == 0)
+        tt_objects_watch(path);
+}
+
 /* After the MPI below has been initialised. */
 static int start(int provided)
 {
@@ -181,6 +192,8 @@ static int start(int provided)
     if (!settings_are_sound(rank, size))
         return refuse(config_why);
     tt_wait_open(tt_node_is_crowded());
+    if (provided != MPI_THREAD_MULTIPLE)
+        watch_objects();
     tt_node_open();
     start_thread(provided);
     tt_hook_install();

@@ -9,6 +9,7 @@
 #include "coll/error.h"
 #include "coll/init.h"
 #include "coll/world.h"
+#include "cuda/objects.h"
 
 #define TT_PUBLIC __attribute__((visibility("default")))
 
@@ -50,8 +51,10 @@ void tt_session_close(void)
 
 TT_PUBLIC int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
 {
-    const int error = PMPI_Session_init(info, errhandler, session);
+    int error;
 
+    tt_objects_unwatch(); /* its thread may ask while another does */
+    error = PMPI_Session_init(info, errhandler, session);
     if (error == MPI_SUCCESS && !tt_inside)
         atomic_fetch_add(&theirs, 1);
     return error;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The CUDA driver, without linking it and without loading it: device memory can only exist if the program has loaded
- * libcuda.so.1 itself, before MPI_Init or long after it. So a pointer query first asks whether that has happened. The
- * loader counts the objects it has ever loaded; looking at the count costs about 20 ns, and only when it has changed is
- * the library looked for. Once found it is held and never looked for again. */
+ * libcuda.so.1 itself, before MPI_Init or long after it. So a pointer query first asks whether that has happened: only
+ * where an object may have been loaded (objects.h), and the loader's count of all that it ever has is another, is the
+ * library looked for. Once found it is held and never looked for again. */
 #include "cuda/driver.h"
 
 #include <dlfcn.h>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cuda/inside.h"
+#include "cuda/objects.h"
 
 static const char library[] = "libcuda.so.1";
 
@@ -64,6 +65,9 @@ const struct tt_driver *tt_driver_find(void)
 
     if (atomic_load_explicit(&found, memory_order_acquire))
         return &driver;
+    if (!tt_objects_may_be_new())
+        return NULL;
+    tt_objects_seen();
     dl_iterate_phdr(note_count, &objects);
     if (objects == atomic_load(&objects_seen))
         return NULL;

@@ -13,6 +13,7 @@
 #include "cuda/marks.h"
 #include "cuda/movers.h"
 #include "cuda/nccl.h"
+#include "cuda/objects.h"
 #include "cuda/stream.h"
 #include "tests/simcuda/loaded.h"
 
@@ -88,6 +89,92 @@ START_TEST(a_driver_loaded_late_is_noticed)
     ck_assert_int_eq(where(&x).kind, TT_MEM_HOST); /* loaded but not initialised */
     use_device();
     ck_assert_int_eq(where(device_memory(64)).kind, TT_MEM_DEVICE);
+}
+END_TEST
+
+/* ---- what the program loads ---- */
+
+/* What every machine with a C compiler has, and nothing here needs. */
+static void *load_another(void)
+{
+    void *another = dlopen("libanl.so.1", RTLD_NOW);
+
+    ck_assert_msg(another != NULL, "%s", dlerror());
+    return another;
+}
+
+/* As long as nothing is loaded nobody has to look, whatever is unloaded. */
+START_TEST(whether_anything_was_loaded_is_known)
+{
+    void *another;
+
+    tt_objects_watch(TT_LAST);
+    ck_assert(tt_objects_may_be_new()); /* nobody has looked yet */
+    tt_objects_seen();
+    ck_assert(!tt_objects_may_be_new());
+    for (int i = 0; i < 3; i++) {
+        another = load_another();
+        ck_assert(tt_objects_may_be_new());
+        tt_objects_seen();
+        ck_assert(!tt_objects_may_be_new());
+        dlclose(another);
+        ck_assert(!tt_objects_may_be_new());
+    }
+    tt_objects_unwatch();
+    ck_assert(tt_objects_may_be_new());
+    tt_objects_seen();
+    ck_assert(tt_objects_may_be_new());
+}
+END_TEST
+
+START_TEST(a_driver_loaded_late_is_noticed_where_that_is_known)
+{
+    int x = 0;
+
+    tt_objects_watch(TT_LAST);
+    ck_assert_int_eq(where(&x).kind, TT_MEM_HOST);
+    dlclose(load_another());
+    ck_assert_int_eq(where(&x).kind, TT_MEM_HOST);
+    ck_assert(!tt_objects_may_be_new());
+    load_driver();
+    ck_assert(tt_driver_present());
+}
+END_TEST
+
+START_TEST(a_driver_loaded_before_is_noticed_where_that_is_known)
+{
+    load_driver();
+    tt_objects_watch(TT_LAST);
+    ck_assert(tt_driver_present());
+}
+END_TEST
+
+START_TEST(where_nothing_can_be_known_one_looks)
+{
+    tt_objects_watch("/nowhere.so");
+    ck_assert(tt_objects_may_be_new());
+    load_driver();
+    ck_assert(tt_driver_present());
+}
+END_TEST
+
+/* To load our own again takes as long as some thousand calls. */
+START_TEST(who_loads_all_the_time_is_not_kept_up_with)
+{
+    int kept_up = 0;
+    void *another;
+
+    tt_objects_watch(TT_LAST);
+    for (int i = 0; i < 1000; i++) {
+        another = load_another();
+        tt_driver_present();
+        kept_up += !tt_objects_may_be_new();
+        dlclose(another);
+    }
+    ck_assert_int_ge(kept_up, 10);
+    ck_assert_int_le(kept_up, 200);
+    load_driver();
+    ck_assert(tt_driver_present());
 }
 END_TEST
 
@@ -992,6 +1079,11 @@ static TCase *everything(void)
         tcase_set_timeout(all, 120);
     tcase_add_test(all, without_a_driver_everything_is_host_memory);
     tcase_add_test(all, a_driver_loaded_late_is_noticed);
+    tcase_add_test(all, whether_anything_was_loaded_is_known);
+    tcase_add_test(all, a_driver_loaded_late_is_noticed_where_that_is_known);
+    tcase_add_test(all, a_driver_loaded_before_is_noticed_where_that_is_known);
+    tcase_add_test(all, where_nothing_can_be_known_one_looks);
+    tcase_add_test(all, who_loads_all_the_time_is_not_kept_up_with);
     tcase_add_test(all, each_kind_of_memory_is_told);
     tcase_add_test(all, a_pointer_query_is_one_driver_call);
     tcase_add_test(all, a_broken_context_is_never_taken_for_host_memory);

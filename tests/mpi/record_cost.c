@@ -41,7 +41,7 @@ static void prepare(void)
 
 static void call(void)
 {
-    double in = 1, out;
+    static double in = 1, out; /* not on the stack, of which it is known that no GPU has it */
 
     if (size > 1)
         MPI_Reduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
