@@ -8,9 +8,9 @@
 #include "coll/ticks.h"
 #include "cuda/stream.h"
 
-/* Messages from one trial to the next, and from one look at the clock to the next, of those that are not long; laps
- * from one trial to the next of those that are. */
-enum { TRIALS_APART = 128, LOOKS_APART = 16, LAPS_APART = 256, UNIT = 1 << 20 };
+/* Messages from one trial past the caches to the next, of long ones and of others, and from one look at the clock to the
+ * next, of the others; laps from one trial of plain stores to the next. */
+enum { LONG_TRIALS_APART = 128, TRIALS_APART = 512, LOOKS_APART = 64, LAPS_APART = 256, UNIT = 1 << 20 };
 
 static int size_of(size_t n)
 {
@@ -81,7 +81,7 @@ static void put_timed(struct tt_put *p, enum tt_stores stores, void *to, const v
     tt_pace_see(&p->writing, stores, tt_ticks_after() - start, n);
 }
 
-/* In every turn it would cost a short message a tenth of its time. */
+/* In one turn of eight it would cost a message of 512 bytes a tenth of its time. */
 static bool is_timed(const struct tt_way *w, size_t n)
 {
     return n >= TT_PUT_WHOLE || w->turn % LOOKS_APART < 2;
@@ -90,7 +90,8 @@ static bool is_timed(const struct tt_way *w, size_t n)
 /* One past the caches, among plain ones, is tried once in a while, and as soon as any counts. */
 static bool tries_past(const struct tt_put *p, struct tt_way *w, bool *counts)
 {
-    const bool tries = w->since >= p->lap && (!w->was_tried || w->turn % TRIALS_APART == 1);
+    const unsigned apart = w == &p->way[TT_PUT_LONG] ? LONG_TRIALS_APART : TRIALS_APART;
+    const bool tries = w->since >= p->lap && (!w->was_tried || w->turn % apart == 1);
 
     *counts = w->since >= p->lap;
     w->was_tried |= tries;

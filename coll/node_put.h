@@ -5,7 +5,7 @@
  * Which is better is measured as bytes are written and read, since it may change: virtual machines are moved, and so
  * are ranks that are not bound. It depends on how many they are, too, since what is past the caches has to be awaited.
  * It is the writer's choice alone: whoever reads finds the same bytes in the same place. Both look at the clock for
- * each long piece, and for one in eight of the others. */
+ * each long piece, and for one in 32 of the others. */
 #ifndef TT_NODE_PUT_H
 #define TT_NODE_PUT_H
 

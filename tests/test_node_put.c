@@ -68,12 +68,12 @@ static struct tt_put with_laps(const struct tt_pace *reading, size_t n)
     return (struct tt_put){.reading = reading, .lap = LAP * n};
 }
 
-/* Nothing counts in the first lap; then one piece in 128 is tried past the caches. */
+/* Nothing counts in the first lap; then one piece is tried past the caches, and one in 128, or 512 of the shorter ones. */
 static void stay_plain(size_t n, int size)
 {
     struct tt_pace reading = {{{0}}};
     struct tt_put p = with_laps(&reading, n);
-    int seen[TT_NSTORES] = {0}, untimed = 0;
+    int seen[TT_NSTORES] = {0}, untimed = 0, apart = n < TT_PUT_WHOLE ? 512 : 128;
 
     slow_down(&reading, size, TT_STORES_PAST);
     for (int turn = 0; turn < TURNS; turn++) {
@@ -81,7 +81,7 @@ static void stay_plain(size_t n, int size)
         untimed += !timed;
     }
     ck_assert(n < TT_PUT_WHOLE || untimed == LAP);
-    ck_assert_int_eq(seen[TT_STORES_PAST], TURNS / 128);
+    ck_assert_int_eq(seen[TT_STORES_PAST], 1 + (TURNS - 2) / apart);
     ck_assert(p.way[size].best == TT_STORES_PLAIN);
 }
 
@@ -120,7 +120,7 @@ START_TEST(the_way_that_is_faster_for_both_is_taken)
 }
 END_TEST
 
-/* Of those that are shorter the clock is looked at for one in eight, by both. */
+/* Of those that are shorter the clock is looked at for one in 32, by both. */
 START_TEST(few_are_timed)
 {
     const struct tt_pace reading = {{{0}}};
@@ -135,8 +135,8 @@ START_TEST(few_are_timed)
         put(&q, TT_PUT_WHOLE);
         all += timed;
     }
-    ck_assert_int_eq(few, (TURNS - 256) / 8); /* but for the first lap */
-    ck_assert_int_eq(half, TURNS / 8 - 2); /* but for the first lap, of 16; the trials are among those that are timed */
+    ck_assert_int_eq(few, (TURNS - 256) / 32); /* but for the first lap */
+    ck_assert_int_eq(half, TURNS / 32 - 1); /* but for the first lap, of 16; the trials are among those that are timed */
     ck_assert_int_eq(all, TURNS - LAP); /* but for the first lap */
 }
 END_TEST
