@@ -4,7 +4,7 @@
 # builds Tutti, in peers/NAME below where this is started, unless that is there; measures every collective below with
 # `tutti bench`, in which all paths take turns on the same buffers; and prints the geometric mean, over the sizes, of the
 # ratio of times to the MPI's own: of the fastest of Tutti's algorithms, and of the one that is chosen, and the largest
-# ratio at any size. Then what two bare cores can do (bench/bound.c), which an allreduce is compared with.
+# ratio at any size. Then a barrier and an allreduce beside what bare cores do in the same run (bench --bare).
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 : "${SIZES:=8 64M 4}" "${TIME:=50ms}" "${MORE:=}"
@@ -81,6 +81,7 @@ ratios()
             else if ($2 == "chosen") { chosen = median; count() }
         }
         /medians in us, side by side/ { on = 1; next }
+        /beside what the cores do/ { on = 0 }
         on && /^ *[0-9-]/ {
             at = $2 ~ /^(B|KiB|MiB|GiB)$/ ? 3 : 2
             native = $at; best = $(at + 1); chosen = $(NF - 2) # before its name, and how many times the fastest
@@ -97,22 +98,17 @@ compare()
     echo "# $name, 2 ranks, one core each, host memory; ratio of median times to the MPI's own; $(date -u +%Y-%m-%d)"
     printf '%-22s %6s %10s %10s %10s  %s\n' collective sizes 'best own' chosen worst at
     for collective in $COLLECTIVES; do
-        start "peers/$name/tutti" bench "$collective" -m host -b "$1" -e "$2" -f "$3" --time "$TIME" \
+        start "peers/$name/tutti" bench "$collective" --bare -m host -b "$1" -e "$2" -f "$3" --time "$TIME" \
             2>"peers/$name-$collective.log" | tee "peers/$name-$collective.txt" | ratios "$collective"
     done
 }
 
-# What the cores can do, and how near an allreduce comes: the exchange to 8 bytes, memory to all from 1 MiB on.
-bound()
+# What the cores do without any MPI, as the bench has told it.
+beside_bare_cores()
 {
-    "peers/$name/bench/bound" | tee "peers/$name-bound.txt"
-    awk 'NR == FNR { exchange = $2; gbs = $5; next }
-        /medians in us, side by side/ { on = 1; next }
-        on && $1 == 8 && $2 == "B" { printf "allreduce of 8 B: %.2f us, %.1f exchanges\n", $4, $4 / exchange }
-        on && $2 == "MiB" {
-            least = 4 * $1 * 1048576 / gbs / 1000
-            printf "allreduce of %d MiB: %.0f us; 4 n / %.1f GB/s is %.0f us: %.0f %% of the bound\n", $1, $4, gbs, least, 100 * least / $4
-        }' "peers/$name-bound.txt" "peers/$name-allreduce.txt"
+    for collective in barrier allreduce; do
+        sed -n '/beside what the cores do/,/^$/p' "peers/$name-$collective.txt"
+    done
 }
 
 case ${1:-} in -h | --help) usage; exit ;; esac
@@ -124,5 +120,5 @@ for mpi; do
     find_mpi "$mpi"
     build
     compare
-    bound
+    beside_bare_cores
 done

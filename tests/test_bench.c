@@ -296,6 +296,63 @@ START_TEST(what_is_chosen_is_held_against_the_fastest)
 }
 END_TEST
 
+/* Four ranks move 8 n, at 1 GB/s; what caches may hold has no bound, and what was not measured is not told. */
+START_TEST(what_is_chosen_is_held_against_bare_cores)
+{
+    struct tool_results r;
+    size_t length;
+    char *text;
+    FILE *out = open_memstream(&text, &length);
+
+    make_results(&r);
+    tool_bench_bare(out, &r, 0, r.n);
+    fflush(out);
+    ck_assert_uint_eq(length, 0);
+    tool_results_free(&r);
+    r = (struct tool_results){.ranks = 4, .memory_rate = 1e9};
+    add(&r, 64, TOOL_BARE, "bare", 2);
+    add(&r, 64, TOOL_CHOICE, "ring", 5);
+    add(&r, 1 << 20, TOOL_BARE, "bare", 2);
+    add(&r, 1 << 20, TOOL_CHOICE, "ring", 16777.216);
+    add(&r, 2 << 20, TOOL_CHOICE, "ring", 16777.216);
+    tool_bench_bare(out, &r, 0, r.n);
+    fclose(out);
+    ck_assert_ptr_nonnull(strstr(text, "the vector of each of 4 ranks is read, and one written, at 1.0 GB/s"));
+    ck_assert_ptr_nonnull(strstr(text, "      64 B       5.00       2.00        2.5          -          -\n"));
+    ck_assert_ptr_nonnull(strstr(text, "     1 MiB   16777.22       2.00          -    8388.61       50 %\n"));
+    ck_assert_ptr_null(strstr(text, "2 MiB"));
+    free(text);
+    tool_results_free(&r);
+}
+END_TEST
+
+/* They are no path that a call could take: neither the fastest, nor a curve. */
+START_TEST(bare_cores_are_no_path)
+{
+    static struct tool_curves curves;
+    struct tool_results r;
+    size_t length;
+    char *text;
+    FILE *out = open_memstream(&text, &length);
+
+    make_results(&r);
+    add(&r, 16384, TOOL_BARE, "bare", 1);
+    add(&r, 16384, TOOL_NATIVE, "native", 100);
+    add(&r, 16384, TOOL_CHOICE, "ring", 50);
+    tool_curves_make(&r, 0, r.n, &curves);
+    ck_assert_int_eq(curves.ncurves, 3);
+    tool_bench_side_by_side(out, &r, 0, r.n);
+    tool_bench_tell(out, TOOL_TABLE, &r, r.n - 3, r.n, false);
+    fclose(out);
+    ck_assert_ptr_nonnull(strstr(text, "    0.50\n"));
+    ck_assert_ptr_nonnull(strstr(text, "chosen ring               *     "));
+    ck_assert_ptr_null(strstr(text, "bare               *"));
+    ck_assert(tool_algbw(&r, &r.rows[r.n - 3]) == 0);
+    free(text);
+    tool_results_free(&r);
+}
+END_TEST
+
 START_TEST(what_is_written_is_read)
 {
     char name[] = "/tmp/tutti-bench-XXXXXX", why[256];
@@ -308,6 +365,7 @@ START_TEST(what_is_written_is_read)
     r.form = TOOL_NONBLOCKING;
     r.rows[1].kept = 0.75;
     r.rows[2].times = 1.5;
+    r.memory_rate = 50e9;
     ck_assert_int_eq(tool_bench_write(&r, out), 0);
     fclose(out);
     ck_assert_msg(tool_bench_read(name, &again, why, sizeof why) == 0, "%s", why);
@@ -316,6 +374,7 @@ START_TEST(what_is_written_is_read)
     ck_assert_int_eq(again.ranks, 4);
     ck_assert_str_eq(again.op, "sum");
     ck_assert(again.simulated);
+    ck_assert_double_eq_tol(again.memory_rate, 50e9, 1);
     for (int i = 0; i < r.n; i++) {
         ck_assert_int_eq(again.rows[i].bytes, r.rows[i].bytes);
         ck_assert_int_eq(again.rows[i].path, r.rows[i].path);
@@ -348,6 +407,8 @@ int main(void)
     tcase_add_test(all, overlap_is_that_of_osu);
     tcase_add_test(all, curves_cross_where_they_do);
     tcase_add_test(all, what_is_chosen_is_held_against_the_fastest);
+    tcase_add_test(all, what_is_chosen_is_held_against_bare_cores);
+    tcase_add_test(all, bare_cores_are_no_path);
     tcase_add_test(all, what_is_written_is_read);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -29,7 +29,7 @@ struct tool_bench_arguments {
     enum tt_type type;
     enum tt_op op;
     int root;
-    bool inplace, where_given, plain, progress, overlap;
+    bool inplace, where_given, plain, progress, overlap, bare;
     enum tool_where where;
     enum tool_form form;
     double time;       /* seconds of measuring for each path and size, */
@@ -52,8 +52,8 @@ bool tool_bench_wants(const struct tool_bench_arguments *a, const char *name);
 
 /* ---- results ---- */
 
-enum tool_path { TOOL_NATIVE, TOOL_OWN, TOOL_NCCL, TOOL_CHOICE, TOOL_THREAD, TOOL_FREE, TOOL_NPATHS };
-extern const char *const tool_path_names[TOOL_NPATHS]; /* "native", "own", "nccl", "chosen", "thread", "free" */
+enum tool_path { TOOL_NATIVE, TOOL_OWN, TOOL_NCCL, TOOL_CHOICE, TOOL_THREAD, TOOL_FREE, TOOL_BARE, TOOL_NPATHS };
+extern const char *const tool_path_names[TOOL_NPATHS]; /* "native", "own", "nccl", "chosen", "thread", "free", "bare" */
 
 /* Seconds. A call counts with the time of the rank that took longest; the figures are over the calls, but for those of
  * means, which are over ranks. */
@@ -81,6 +81,7 @@ struct tool_results {
     char type[32], op[32];
     enum tt_type type_is;
     int root;
+    double memory_rate; /* bytes a second that all ranks read and write together when they copy; 0: not known */
     int n, room;
     struct tool_row *rows;
 };
@@ -108,6 +109,9 @@ void tool_bench_tell(FILE *out, enum tool_format format, const struct tool_resul
 
 /* Of all rows of a collective, a line for each size: native, the best of our own, nccl, and what was chosen. */
 void tool_bench_side_by_side(FILE *out, const struct tool_results *r, int from, int to);
+
+/* What bare cores do, and how many times that what was chosen takes; nothing if it was not measured. */
+void tool_bench_bare(FILE *out, const struct tool_results *r, int from, int to);
 
 /* One past the last row of the collective, or of the collective and size, that row i is of. */
 int tool_end_of_coll(const struct tool_results *r, int i);

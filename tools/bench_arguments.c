@@ -25,7 +25,8 @@ enum {
     PROGRESS,
     PLAIN,
     COMPARE,
-    FROM
+    FROM,
+    BARE
 };
 
 static const struct argp_option options[] = {
@@ -54,6 +55,10 @@ static const struct argp_option options[] = {
     {"iterations", 'n', "N", 0, "and at least so many calls [10]", 2},
     {"warmup", 'w', "N", 0, "after so many that do not count [2]", 2},
     {"skew", SKEW, "TIME[@R]", 0, "each rank comes late by a random part of TIME; @R: rank R alone does, by TIME", 2},
+    {"bare", BARE, NULL, 0,
+     "also what the node's cores do without any MPI, in the same turns: a flag from each rank to each, and the bound "
+     "that memory sets an allreduce",
+     2},
     {"plain", PLAIN, NULL, 0, "without Tutti in the process: the MPI alone, as a program of its own has it", 2},
     {0, 0, 0, 0, "What is told:", 3},
     {"format", FORMAT, "F", 0, "\"table\", \"osu\" or \"nccl-tests\" columns [table]", 3},
@@ -278,6 +283,9 @@ static error_t parse_measuring(int key, char *arg, struct argp_state *state)
         return 0;
     case PLAIN:
         a->plain = true;
+        return 0;
+    case BARE:
+        a->bare = true;
         return 0;
     case FORMAT:
         a->format = (enum tool_format)word(state, "--format", format_names, TOOL_NFORMATS, arg);

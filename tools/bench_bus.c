@@ -15,9 +15,12 @@ int64_t tool_whole_bytes(enum tt_coll coll, int ranks, int64_t bytes)
     return tool_in_blocks(coll) ? bytes * ranks : bytes;
 }
 
+/* Bare cores move none of the bytes. */
 double tool_algbw(const struct tool_results *r, const struct tool_row *row)
 {
-    return row->median > 0 ? (double)tool_whole_bytes(row->coll, r->ranks, row->bytes) / row->median : 0;
+    return row->median > 0 && row->path != TOOL_BARE
+               ? (double)tool_whole_bytes(row->coll, r->ranks, row->bytes) / row->median
+               : 0;
 }
 
 double tool_busbw(const struct tool_results *r, const struct tool_row *row)

@@ -23,6 +23,8 @@ void tool_curves_make(const struct tool_results *r, int from, int to, struct too
         const struct tool_row *row = &r->rows[i];
         int curve;
 
+        if (row->path == TOOL_BARE)
+            continue;
         if (curves->nsizes == 0 || curves->bytes[curves->nsizes - 1] != row->bytes) {
             if (curves->nsizes == TOOL_CURVE_SIZES)
                 return;

@@ -74,6 +74,7 @@ int tool_bench_write(const struct tool_results *r, FILE *out)
         words(r->tutti), "mpi", r->mpi, "cuda_driver", driver_version(r->driver), "nccl", nccl_version(r->nccl),
         "settings", "form", tool_form_names[r->form], "in_place", r->inplace, "root", r->root, "skew", words(r->skew),
         "stopped", r->stopped, "results", rows);
+    json_object_set_new(json_object_get(all, "machine"), "memory_GBs", number(r->memory_rate / giga));
     error = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     fputc('\n', out);
     json_decref(all);
@@ -162,6 +163,7 @@ static void read_place(struct tool_results *r, const json_t *all)
     r->nodes = (int)json_integer_value(json_object_get(machine, "nodes"));
     r->cores = (int)json_integer_value(json_object_get(machine, "cores"));
     r->gpus = (int)json_integer_value(json_object_get(machine, "gpus"));
+    r->memory_rate = giga * json_number_value(json_object_get(machine, "memory_GBs"));
     r->simulated = json_is_true(json_object_get(machine, "simulated"));
     r->inplace = json_is_true(json_object_get(settings, "in_place"));
     r->stopped = json_is_true(json_object_get(settings, "stopped"));

@@ -6,7 +6,7 @@
 
 #include "tools/bench.h"
 
-const char *const tool_path_names[TOOL_NPATHS] = {"native", "own", "nccl", "chosen", "thread", "free"};
+const char *const tool_path_names[TOOL_NPATHS] = {"native", "own", "nccl", "chosen", "thread", "free", "bare"};
 
 struct tool_row *tool_results_add(struct tool_results *r, const struct tool_row *row)
 {

@@ -69,16 +69,17 @@ static void table_head(FILE *out, const struct tool_results *r, enum tt_coll col
 
 static const struct tool_row *fastest(const struct tool_results *r, int from, int to)
 {
-    const struct tool_row *best = &r->rows[from];
+    const struct tool_row *best = NULL;
 
     for (int i = from; i < to; i++)
-        best = r->rows[i].median < best->median ? &r->rows[i] : best;
+        if (r->rows[i].path != TOOL_BARE && (!best || r->rows[i].median < best->median))
+            best = &r->rows[i];
     return best;
 }
 
 static void table_row(FILE *out, const struct tool_results *r, const struct tool_row *row, const struct tool_row *best)
 {
-    const bool good = row->median - row->noise <= best->median + best->noise;
+    const bool good = best && row->path != TOOL_BARE && row->median - row->noise <= best->median + best->noise;
     char bytes[32] = "-";
 
     if (!(tt_coll_traits(row->coll) & TT_NO_BUFFER))
@@ -193,6 +194,68 @@ void tool_bench_side_by_side(FILE *out, const struct tool_results *r, int from, 
     if (f.n)
         fprintf(out, "# at most %.2f times the fastest at %d of %d sizes; %.2f times at %s\n", close_to, f.close, f.n,
                 f.most, tt_size_print(bytes, sizeof bytes, f.at));
+    fputc('\n', out);
+}
+
+/* ---- beside bare cores ---- */
+
+/* Up to so many bytes caches may hold them, and memory sets no bound. */
+enum { IN_CACHES = 1 << 20 };
+
+/* An allreduce on one node reads the vector of each rank, and writes one for each. */
+static double memory_bound(const struct tool_results *r, const struct tool_row *row)
+{
+    return row->coll == TT_COLL_allreduce && row->bytes >= IN_CACHES && r->memory_rate > 0
+               ? 2.0 * r->ranks * (double)row->bytes / r->memory_rate
+               : 0;
+}
+
+static void figure(FILE *out, double value, const char *format)
+{
+    char text[32] = "-";
+
+    if (value > 0)
+        snprintf(text, sizeof text, format, value);
+    fprintf(out, " %10s", text);
+}
+
+static void bare_line(FILE *out, const struct tool_results *r, int i, int end)
+{
+    const struct tool_row *bare = best_of(r, i, end, TOOL_BARE), *chosen = best_of(r, i, end, TOOL_CHOICE);
+    const double took = chosen ? chosen->median : 0, bound = memory_bound(r, &r->rows[i]);
+    char bytes[32] = "-";
+
+    if (!bare)
+        return;
+    if (!(tt_coll_traits(bare->coll) & TT_NO_BUFFER))
+        tt_size_print(bytes, sizeof bytes, bare->bytes);
+    fprintf(out, "%10s", bytes);
+    figure(out, us * took, "%.2f");
+    figure(out, us * bare->median, "%.2f");
+    figure(out, bare->bytes < IN_CACHES ? took / bare->median : 0, "%.1f");
+    figure(out, us * bound, "%.2f");
+    figure(out, took > 0 ? 100 * bound / took : 0, "%.0f %%");
+    fputc('\n', out);
+}
+
+void tool_bench_bare(FILE *out, const struct tool_results *r, int from, int to)
+{
+    if (from == to || !best_of(r, from, to, TOOL_BARE))
+        return;
+    fprintf(
+        out,
+        "# %s beside what the cores do without any MPI, in the same turns: us; bare: a flag from each rank to each\n",
+        tt_coll_name(r->rows[from].coll));
+    if (memory_bound(r, &r->rows[to - 1]) > 0)
+        fprintf(out,
+                "# bound: the vector of each of %d ranks is read, and one written, at %.1f GB/s, as all of them do "
+                "when they copy\n",
+                r->ranks, r->memory_rate / giga);
+    fprintf(out, "%10s %10s %10s %10s %10s %10s\n", "size", "chosen", "bare", "times", "bound", "share");
+    for (int i = from, end; i < to; i = end) {
+        end = tool_end_of_size(r, i);
+        bare_line(out, r, i, end);
+    }
     fputc('\n', out);
 }
 

@@ -61,6 +61,7 @@ struct session {
     unsigned drawn; /* what the order of turns is drawn from */
     int nfields;
     struct field *fields[MOST_SIZES]; /* of the collective that is being measured */
+    struct samples copies;            /* of bare cores */
 };
 
 /* ---- samples ---- */
@@ -96,7 +97,7 @@ static void add_lane(const struct session *s, struct field *f, int alg, enum too
 {
     struct lane *lane = &f->lanes[f->nlanes];
 
-    if (f->nlanes == MOST_LANES || !tool_bench_wants(s->a, name))
+    if (f->nlanes == MOST_LANES || (path != TOOL_BARE && !tool_bench_wants(s->a, name)))
         return;
     *lane = (struct lane){.alg = alg, .row = {.path = path}};
     snprintf(lane->row.algorithm, sizeof lane->row.algorithm, "%s", name);
@@ -111,6 +112,8 @@ static int native_way(const struct session *s, int alg)
 
 static void find_lanes(const struct session *s, enum tt_coll coll, struct field *f)
 {
+    if (s->a->bare)
+        add_lane(s, f, TOOL_NO_CALL, TOOL_BARE, "bare");
     if (!tool_tutti_is_on()) {
         add_lane(s, f, TOOL_BELOW, TOOL_NATIVE, "native");
         return;
@@ -135,8 +138,11 @@ static void find_lanes(const struct session *s, enum tt_coll coll, struct field 
 
 static struct tool_order order_of(const struct lane *lane, int what, int calls)
 {
-    return (struct tool_order){
-        .what = what, .coll = (int32_t)lane->row.coll, .alg = lane->alg, .calls = calls, .bytes = lane->row.bytes};
+    return (struct tool_order){.what = lane->alg == TOOL_NO_CALL ? TOOL_FLAGS : what,
+                               .coll = (int32_t)lane->row.coll,
+                               .alg = lane->alg,
+                               .calls = calls,
+                               .bytes = lane->row.bytes};
 }
 
 static bool do_first(struct session *s, struct lane *lane)
@@ -183,8 +189,9 @@ static void leave_out(struct session *s, const struct lane *lane, const char *ch
 /* What carried the call out, "ring (why)", is what was asked for? What was chosen is remembered. */
 static bool is_what_ran(struct session *s, struct lane *lane)
 {
-    const char *choice =
-        lane->alg == TOOL_BELOW ? NULL : tool_tutti_choice(MPI_COMM_WORLD, tt_coll_name(lane->row.coll));
+    const char *choice = lane->alg == TOOL_BELOW || lane->alg == TOOL_NO_CALL
+                             ? NULL
+                             : tool_tutti_choice(MPI_COMM_WORLD, tt_coll_name(lane->row.coll));
     const size_t length = choice ? strcspn(choice, " ") : 0;
     struct tool_row *row = &lane->row;
 
@@ -245,7 +252,7 @@ static void share_time(const struct session *s, struct field *f)
     double fastest = INFINITY;
 
     for (int i = 0; i < f->nlanes; i++)
-        fastest = fmin(fastest, f->lanes[i].median);
+        fastest = f->lanes[i].alg == TOOL_NO_CALL ? fastest : fmin(fastest, f->lanes[i].median);
     for (int i = 0; i < f->nlanes; i++)
         f->lanes[i].wanted = (f->lanes[i].median <= near * fastest ? longer : 1) * s->a->time;
 }
@@ -293,7 +300,7 @@ static bool take_turn(struct session *s, struct lane *lane)
     if (tool_crew_do(s->crew, order) < 0)
         return false;
     note_turn(lane, &s->crew->last);
-    if (s->a->form != TOOL_NONBLOCKING)
+    if (s->a->form != TOOL_NONBLOCKING || lane->alg == TOOL_NO_CALL)
         return true;
     if (!lane->overall.n)
         row->compute = lane->median;
@@ -348,7 +355,7 @@ static void hold_against(struct field *f, struct lane *chosen)
     for (int i = 0; i < f->nlanes; i++) {
         const struct lane *other = &f->lanes[i];
 
-        if (!tool_is_choice(other->alg))
+        if (!tool_is_choice(other->alg) && other->alg != TOOL_NO_CALL)
             chosen->row.times = fmax(chosen->row.times, times_of(chosen, other));
     }
 }
@@ -486,6 +493,21 @@ static void tell_field(struct session *s, struct field *f, bool table, int first
     fflush(stdout);
 }
 
+/* What memory gives all ranks at once, as far as it is known by now; in each pass, as it may be another machine. */
+static bool measure_memory(struct session *s)
+{
+    enum { COPIES = 5 };
+
+    if (!s->a->bare)
+        return true;
+    if (tool_crew_do(s->crew, (struct tool_order){.what = TOOL_COPIES, .calls = COPIES}) < 0)
+        return false;
+    add_samples(&s->copies, s->crew->last.slowest, s->crew->last.n);
+    s->results.memory_rate =
+        2.0 * TOOL_BARE_BYTES * s->crew->size / tt_figure_of(s->copies.seconds, s->copies.n).seconds;
+    return true;
+}
+
 /* A table grows in the last pass; the others are by path. */
 static bool measure_coll(struct session *s, enum tt_coll coll)
 {
@@ -495,7 +517,8 @@ static bool measure_coll(struct session *s, enum tt_coll coll)
 
     s->unfit_said = false;
     find_fields(s, coll);
-    for (int pass = 0; pass < PASSES; pass++)
+    for (int pass = 0; pass < PASSES; pass++) {
+        going = going && measure_memory(s);
         for (int k = 0; k < s->nfields; k++) {
             going = going && visit(s, coll, s->fields[k], pass);
             if (pass == PASSES - 1)
@@ -503,10 +526,13 @@ static bool measure_coll(struct session *s, enum tt_coll coll)
             if (going)
                 tell_progress(s, coll, s->fields[k]->bytes);
         }
+    }
     tool_progress_clear();
     free_fields(s);
     if (table && s->results.n > first && s->results.n > tool_end_of_size(&s->results, first))
         tool_bench_side_by_side(stdout, &s->results, first, s->results.n);
+    if (table)
+        tool_bench_bare(stdout, &s->results, first, s->results.n);
     return going;
 }
 
@@ -702,12 +728,15 @@ static int count_nodes(int rank)
 static int run(struct session *s, struct tool_bench_arguments *a, struct tool_crew *crew)
 {
     const int nodes = count_nodes(crew->rank);
+    char why[256];
 
     /* that a pin is slow is what is to be found out */
     if (tool_tutti_is_on() && !getenv("TUTTI_LOG"))
         tool_tutti_set("TUTTI_LOG", "error");
     if (!settle_manner(s->state, a, crew, s))
         return TOOL_USAGE;
+    if (a->bare && tool_crew_open_bare(crew, why, sizeof why))
+        return refuse(s->state, crew->rank, why), TOOL_FAILED;
     if (crew->rank != 0) {
         tool_crew_serve(crew);
         return TOOL_OK;
@@ -751,6 +780,7 @@ int tool_mpi_bench(int argc, char **argv)
         say_once(&state, rank, size, why);
     }
     tool_results_free(&session.results);
+    free(session.copies.seconds);
     tool_crew_close(&crew);
     return status;
 }

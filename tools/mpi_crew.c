@@ -381,7 +381,8 @@ static void prepare(struct tool_crew *b, const struct tool_order *o, double *tim
 static int64_t count_wrong(struct tool_crew *b, const struct tool_order *o)
 {
     static int said;
-    const int64_t wrong = tool_check_count(&b->check);
+    const bool gives = o->what == TOOL_CALLS || o->what == TOOL_FIRST;
+    const int64_t wrong = gives ? tool_check_count(&b->check) : 0;
 
     if (wrong && said++ < 3)
         fprintf(stderr, "tutti bench: rank %d: %s of %lld bytes by %s: %lld elements wrong, the first is number %lld\n",
@@ -499,6 +500,32 @@ static void time_posts(struct tool_crew *b, const struct tool_order *o, double *
         wait_for(&requests[i]);
 }
 
+/* ---- bare cores ---- */
+
+static void time_flags(struct tool_crew *b, const struct tool_order *o, double *times)
+{
+    for (int i = 0; i < o->calls; i++) {
+        double start;
+
+        meet(b->control);
+        start = MPI_Wtime();
+        tool_bare_exchange(&b->bare);
+        times[i] = since(b, start);
+    }
+}
+
+static void time_copies(struct tool_crew *b, const struct tool_order *o, double *times)
+{
+    for (int i = 0; i < o->calls; i++) {
+        double start;
+
+        tool_bare_exchange(&b->bare);
+        start = MPI_Wtime();
+        tool_bare_copy(&b->bare);
+        times[i] = since(b, start);
+    }
+}
+
 /* ---- at each rank alone ---- */
 
 static void time_alone(struct tool_crew *b, const struct tool_order *o, double *times)
@@ -522,7 +549,8 @@ static void carry_out(struct tool_crew *b, const struct tool_order *o, double *t
     static void (*const how[])(struct tool_crew *, const struct tool_order *, double *) = {
         [TOOL_CALLS] = time_calls, [TOOL_FIRST] = time_first,    [TOOL_PREPARE] = prepare,
         [TOOL_RENEW] = renew,      [TOOL_PING_PONG] = time_link, [TOOL_EXCHANGE] = time_link,
-        [TOOL_POST] = time_posts,  [TOOL_REDUCE] = time_alone,   [TOOL_COPY] = time_alone};
+        [TOOL_POST] = time_posts,  [TOOL_REDUCE] = time_alone,   [TOOL_COPY] = time_alone,
+        [TOOL_FLAGS] = time_flags, [TOOL_COPIES] = time_copies};
 
     memset(times, 0, (size_t)o->calls * sizeof *times);
     how[o->what](b, o, times);
@@ -701,7 +729,10 @@ int tool_crew_open(struct tool_crew *b, enum tool_where where, size_t room, char
 {
     int good, all, leader;
 
-    *b = (struct tool_crew){.is = {.measure = measure, .now = now, .renew = renew_all}, .room = room, .pinned = -1};
+    *b = (struct tool_crew){.is = {.measure = measure, .now = now, .renew = renew_all},
+                            .bare = {.window = MPI_WIN_NULL},
+                            .room = room,
+                            .pinned = -1};
     MPI_Comm_rank(MPI_COMM_WORLD, &b->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b->size);
     settle(b);
@@ -717,8 +748,20 @@ int tool_crew_open(struct tool_crew *b, enum tool_where where, size_t room, char
     return all ? 0 : -1;
 }
 
+int tool_crew_open_bare(struct tool_crew *b, char *why, size_t size)
+{
+    if (b->on_node < b->size)
+        snprintf(why, size, "--bare: it is what cores of one node do, and the %d ranks are on several", b->size);
+    else if (tool_bare_open(&b->bare, b->control, patience))
+        snprintf(why, size, "--bare: there is no memory for two buffers of %d MiB a rank", TOOL_BARE_BYTES >> 20);
+    else
+        return 0;
+    return -1;
+}
+
 void tool_crew_close(struct tool_crew *b)
 {
+    tool_bare_close(&b->bare);
     if (b->pinned >= 0)
         set(b, (enum tt_coll)b->pinned, NULL);
     tool_memory_give(&b->memory, b->send);

@@ -8,6 +8,7 @@
 #include <mpi.h>
 
 #include "selector/tune.h"
+#include "tools/mpi_bare.h"
 #include "tools/mpi_calls.h"
 #include "tools/mpi_check.h"
 #include "tools/mpi_memory.h"
@@ -25,7 +26,9 @@ enum tool_what {
     TOOL_EXCHANGE,  /* between ranks a and b, both ways at once */
     TOOL_POST,      /* of messages by rank a to b: what each costs the sender */
     TOOL_REDUCE,    /* two vectors into one, by every rank */
-    TOOL_COPY
+    TOOL_COPY,
+    TOOL_FLAGS,  /* of all ranks, for each other, as what a call is made of; and */
+    TOOL_COPIES, /* by all ranks at once: mpi_bare.h, which is open then */
 };
 
 struct tool_order {
@@ -35,10 +38,11 @@ struct tool_order {
     double compute; /* seconds of work between the start of a nonblocking call and the wait for it */
 };
 enum {
-    TOOL_CHOSEN = -1,   /* what is chosen while nobody pins it */
-    TOOL_BELOW = -2,    /* no Tutti: the MPI below is called past it */
-    TOOL_THREADED = -3, /* what is chosen, with the progress thread; */
-    TOOL_CORE_FREE = -4 /* and the work meanwhile is a GPU's: the core is left alone for so long */
+    TOOL_CHOSEN = -1,    /* what is chosen while nobody pins it */
+    TOOL_BELOW = -2,     /* no Tutti: the MPI below is called past it */
+    TOOL_THREADED = -3,  /* what is chosen, with the progress thread; */
+    TOOL_CORE_FREE = -4, /* and the work meanwhile is a GPU's: the core is left alone for so long */
+    TOOL_NO_CALL = -5    /* none: TOOL_FLAGS */
 };
 
 /* Is it what is chosen, however it is moved on? */
@@ -82,6 +86,7 @@ struct tool_crew {
     bool checked; /* check.pattern is of checked_coll */
     int checked_coll;
     struct tool_check check;
+    struct tool_bare bare;
     struct tool_timing last;
     long worked; /* in the calls that were timed last; */
     double kept; /* of what would have been done in that time without them */
@@ -99,6 +104,9 @@ enum tool_where tool_crew_where(void);
 /* Collective. Device memory is on the GPU of this rank's number on its node. 0, or -1, on all ranks, with why filled on
  * those where something is wrong. room: bytes of a buffer. */
 int tool_crew_open(struct tool_crew *b, enum tool_where where, size_t room, char *why, size_t size);
+
+/* Collective: for orders of TOOL_FLAGS and TOOL_COPIES. 0, or -1 on all ranks. */
+int tool_crew_open_bare(struct tool_crew *b, char *why, size_t size);
 void tool_crew_close(struct tool_crew *b);
 
 /* Says so, if ranks have been settled: what is measured is not quite what a program has that nobody binds. */

@@ -269,7 +269,7 @@ static const struct tool_row *row_of(const struct tool_results *r, const struct 
     for (int i = 0; i < r->n && r->ranks == f->group.size; i++) {
         const struct tool_row *row = &r->rows[i];
 
-        if (row->coll != f->coll || llabs(row->bytes - bench_bytes(f)) > 4)
+        if (row->path == TOOL_BARE || row->coll != f->coll || llabs(row->bytes - bench_bytes(f)) > 4)
             continue;
         if (!best || row->path == TOOL_CHOICE || (best->path != TOOL_CHOICE && row->median < best->median))
             best = row;

@@ -848,6 +848,11 @@ run_bench()
     says " thread *[a-z]"
     says " free *[a-z]"
     says "as many threads on [0-9]* cores"
+    good 2 barrier allreduce --bare -m host -b 8 -e 1M -f 131072 --algorithms chosen,native
+    says "^ *8 B  bare   bare "
+    says "^# bound: the vector of each of 2 ranks is read, and one written, at [0-9.]* GB/s"
+    says "^ *8 B  *[0-9.]*  *[0-9.]*  *[0-9.]*  *-  *-$"
+    says "^ *1 MiB  *[0-9.]*  *[0-9.]*  *-  *[0-9.]*  *[0-9]* %$"
     good 2 allreduce --skew 50us@1 -t half -e 16 -m host --algorithms chosen,native,ring
     says "skew of 50 us of rank 1"
     bench_persistent
