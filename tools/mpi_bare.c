@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/relax.h"
 #include "cuda/stream.h"
 
 static int take_flags(struct tool_bare *b, MPI_Comm comm)
@@ -59,10 +60,10 @@ void tool_bare_close(struct tool_bare *b)
 
 static void await(const struct tool_bare *b, int rank)
 {
-    int polls = 0;
-
-    while ((int)(atomic_load_explicit(&b->flags[rank].turn, memory_order_acquire) - b->turn) < 0)
-        if (++polls >= b->patience)
+    for (int polls = 0; (int)(atomic_load_explicit(&b->flags[rank].turn, memory_order_acquire) - b->turn) < 0; polls++)
+        if (polls < b->patience)
+            tt_relax();
+        else
             sched_yield();
 }
 
