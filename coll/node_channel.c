@@ -596,10 +596,22 @@ bool tt_channel_send_bytes(struct tt_channel *c, uint64_t context, int tag, cons
     return true;
 }
 
+/* All at once, which whoever reads them one after the other does not: copying 512 bytes between far cores so takes half
+ * of the time. Of the rest the processor has seen by then where it goes. */
+static void fetch(const char *bytes, size_t n)
+{
+    enum { AT_ONCE = 1 << 10 };
+
+    for (size_t at = 0; at < n && at < AT_ONCE; at += TT_LINE)
+        __builtin_prefetch(bytes + at);
+}
+
 const char *tt_channel_look_at_bytes(struct tt_channel *c, const struct tt_record *r)
 {
     if (r->total != r->length)
         return NULL;
+    if (r->length > TT_FETCHED_AHEAD)
+        fetch(c->in.bytes + r->at, r->length);
     c->looked_at = r;
     c->looked = tt_record_is_timed(r) ? tt_ticks() : 0;
     return c->in.bytes + r->at;
