@@ -163,8 +163,10 @@ static void start_thread(int provided)
 static void watch_objects(void)
 {
     char path[4200];
+    int level = MPI_THREAD_MULTIPLE;
 
-    if (tt_find_beside("tutti/tutti-last.so", "tutti-last.so", path, sizeof path) == 0)
+    PMPI_Query_thread(&level); /* which is more than was asked for, if a session or the MPI's settings want more */
+    if (level != MPI_THREAD_MULTIPLE && tt_find_beside("tutti/tutti-last.so", "tutti-last.so", path, sizeof path) == 0)
         tt_objects_watch(path);
 }
 
@@ -192,8 +194,7 @@ static int start(int provided)
     if (!settings_are_sound(rank, size))
         return refuse(config_why);
     tt_wait_open(tt_node_is_crowded());
-    if (provided != MPI_THREAD_MULTIPLE)
-        watch_objects();
+    watch_objects();
     tt_node_open();
     start_thread(provided);
     tt_hook_install();

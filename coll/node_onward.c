@@ -70,7 +70,7 @@ static bool is_free(const struct tt_channel *c)
 
 static bool is_to_be_timed(struct tt_channel *c)
 {
-    enum { APART = 15 }; /* so that the writer's trials, one piece in 128, are among them before long */
+    enum { APART = 15 }; /* so that the writer's trials, one piece in 128 or 512, are among them before long */
 
     return c->passed_on++ % APART == 0;
 }

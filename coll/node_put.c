@@ -8,8 +8,8 @@
 #include "coll/ticks.h"
 #include "cuda/stream.h"
 
-/* Messages from one trial past the caches to the next, of long ones and of others, and from one look at the clock to the
- * next, of the others; laps from one trial of plain stores to the next. */
+/* Messages from one trial past the caches to the next, of long ones and of those that are not always timed, and from one
+ * look at the clock to the next, of the latter; laps from one trial of plain stores to the next. */
 enum { LONG_TRIALS_APART = 128, TRIALS_APART = 512, LOOKS_APART = 64, LAPS_APART = 256, UNIT = 1 << 20 };
 
 static int size_of(size_t n)
@@ -88,9 +88,9 @@ static bool is_timed(const struct tt_way *w, size_t n)
 }
 
 /* One past the caches, among plain ones, is tried once in a while, and as soon as any counts. */
-static bool tries_past(const struct tt_put *p, struct tt_way *w, bool *counts)
+static bool tries_past(const struct tt_put *p, struct tt_way *w, size_t n, bool *counts)
 {
-    const unsigned apart = w == &p->way[TT_PUT_LONG] ? LONG_TRIALS_APART : TRIALS_APART;
+    const unsigned apart = n >= TT_PUT_WHOLE ? LONG_TRIALS_APART : TRIALS_APART;
     const bool tries = w->since >= p->lap && (!w->was_tried || w->turn % apart == 1);
 
     *counts = w->since >= p->lap;
@@ -120,7 +120,7 @@ static enum tt_stores put(struct tt_put *p, int size, void *to, const void *from
 {
     struct tt_way *w = &p->way[size];
     bool counts;
-    const bool tries = (w->best == TT_STORES_PLAIN ? tries_past : tries_plain)(p, w, &counts);
+    const bool tries = w->best == TT_STORES_PLAIN ? tries_past(p, w, n, &counts) : tries_plain(p, w, &counts);
     const enum tt_stores stores = tries ? other_than(w->best) : w->best;
 
     *timed = counts && (tries || is_timed(w, n));

@@ -25,7 +25,7 @@
 
 enum {
     SPINS = 1000,     /* polls before the first yield */
-    GLANCES = 250,    /* which have a breath between them: some microseconds */
+    GLANCES = 250,    /* which have a breath between them: some microseconds where the processor has one */
     PATIENCE_MS = 10, /* before the first sleep */
     SLEEP_NS = 50000, /* and the kernel takes as much again; */
     MOST_SLEEP_NS = 1000000,

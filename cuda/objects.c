@@ -13,6 +13,7 @@
 enum { MOST_MOVES = 100 }; /* of some 50 us each: who loads objects all the time has them counted instead */
 
 static bool is_watched;
+static atomic_bool is_given_up; /* for good: what moves still ends, and nothing is moved, or unloaded, after it */
 static char file[PATH_MAX];
 static void *handle; /* of ours */
 static _Atomic(const struct link_map *) last; /* where it is in the list; NULL: one has to look */
@@ -20,13 +21,13 @@ static int moves;
 
 void tt_objects_watch(const char *path)
 {
-    is_watched = !handle && snprintf(file, sizeof file, "%s", path) < (int)sizeof file;
+    is_watched = !atomic_load(&is_given_up) && snprintf(file, sizeof file, "%s", path) < (int)sizeof file;
 }
 
-/* It stays loaded: somebody may be reading what the loader says of it. */
+/* Ours stays loaded: somebody may be reading what the loader says of it. */
 void tt_objects_unwatch(void)
 {
-    is_watched = false;
+    atomic_store(&is_given_up, true);
     atomic_store(&last, NULL);
 }
 
@@ -44,11 +45,13 @@ static void load(void)
     handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
     is_watched = handle && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0;
     atomic_store(&last, is_watched ? map : NULL);
+    if (atomic_load(&is_given_up)) /* meanwhile, by another thread */
+        atomic_store(&last, NULL);
 }
 
 void tt_objects_seen(void)
 {
-    if (!is_watched)
+    if (atomic_load(&is_given_up) || !is_watched)
         return;
     atomic_store(&last, NULL);
     is_watched = moves++ < MOST_MOVES;

@@ -12,7 +12,7 @@
  * where several threads may ask at the same time. */
 void tt_objects_watch(const char *path);
 
-/* No longer: several may from now on. */
+/* Never again: several may from now on. By any thread. */
 void tt_objects_unwatch(void);
 
 /* Is there anything to look for? False: nothing has been loaded since the last look. */

@@ -5,8 +5,11 @@
  * runs in a process of its own (Check forks). */
 #include <check.h>
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cuda/dev.h"
 #include "cuda/inside.h"
@@ -122,6 +125,7 @@ START_TEST(whether_anything_was_loaded_is_known)
     }
     tt_objects_unwatch();
     ck_assert(tt_objects_may_be_new());
+    tt_objects_watch(TT_LAST); /* that was for good */
     tt_objects_seen();
     ck_assert(tt_objects_may_be_new());
 }
@@ -175,6 +179,38 @@ START_TEST(who_loads_all_the_time_is_not_kept_up_with)
     ck_assert_int_le(kept_up, 200);
     load_driver();
     ck_assert(tt_driver_present());
+}
+END_TEST
+
+static atomic_bool unwatched;
+
+static void *unwatch_soon(void *unused)
+{
+    struct timespec soon = {.tv_nsec = rand() % 100000};
+
+    (void)unused;
+    nanosleep(&soon, NULL);
+    tt_objects_unwatch();
+    atomic_store(&unwatched, true);
+    return NULL;
+}
+
+/* Whatever the one thread is at. */
+START_TEST(nothing_is_watched_once_a_thread_has_said_so)
+{
+    pthread_t other;
+
+    srand((unsigned)_i);
+    tt_objects_watch(TT_LAST);
+    ck_assert_int_eq(pthread_create(&other, NULL, unwatch_soon, NULL), 0);
+    while (!atomic_load(&unwatched)) {
+        void *another = load_another();
+
+        tt_objects_seen();
+        dlclose(another);
+    }
+    pthread_join(other, NULL);
+    ck_assert(tt_objects_may_be_new());
 }
 END_TEST
 
@@ -1084,6 +1120,7 @@ static TCase *everything(void)
     tcase_add_test(all, a_driver_loaded_before_is_noticed_where_that_is_known);
     tcase_add_test(all, where_nothing_can_be_known_one_looks);
     tcase_add_test(all, who_loads_all_the_time_is_not_kept_up_with);
+    tcase_add_loop_test(all, nothing_is_watched_once_a_thread_has_said_so, 0, 50);
     tcase_add_test(all, each_kind_of_memory_is_told);
     tcase_add_test(all, a_pointer_query_is_one_driver_call);
     tcase_add_test(all, a_broken_context_is_never_taken_for_host_memory);

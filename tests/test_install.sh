@@ -13,7 +13,7 @@ make=${MAKE:-make}
 ok "make install succeeds" $make -s install DESTDIR="$root"
 for file in bin/tutti lib/libtutti.so include/tutti.h lib/pkgconfig/tutti.pc lib/tutti/mpi-cuda-probe lib/tutti/tutti-mpi \
     lib/tutti/sim/libcuda.so.1 lib/tutti/sim/libnvidia-ml.so.1 lib/tutti/sim/libnccl.so.2 lib/tutti/sim/libcudart.so.13 lib/tutti/sim/libcudart.so \
-    lib/tutti/tutti-mpi-plain share/tutti/topologies/h100x8.json \
+    lib/tutti/tutti-mpi-plain lib/tutti/tutti-last.so lib/tutti/tutti-topo.so share/tutti/topologies/h100x8.json \
     share/tutti/models/gpt3-175b.json; do
     ok "$file is installed" test -f "$root$prefix/$file"
 done

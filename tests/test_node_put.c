@@ -113,10 +113,11 @@ static void go_past_and_back(size_t n, int size)
 
 START_TEST(the_way_that_is_faster_for_both_is_taken)
 {
-    static const size_t lengths[] = {512, 2047, 2048, TT_PUT_WHOLE}; /* of each size */
+    static const size_t lengths[] = {512, 2047, 2048, TT_PUT_WHOLE, TT_PUT_WHOLE / 2}; /* of each size; long ones twice */
+    const int size = _i < TT_PUT_SIZES ? _i : TT_PUT_LONG;
 
-    stay_plain(lengths[_i], _i);
-    go_past_and_back(lengths[_i], _i);
+    stay_plain(lengths[_i], size);
+    go_past_and_back(lengths[_i], size);
 }
 END_TEST
 
@@ -204,7 +205,7 @@ int main(void)
 
     tcase_add_checked_fixture(all, set_up, tear_down);
     tcase_add_test(all, all_bytes_are_written);
-    tcase_add_loop_test(all, the_way_that_is_faster_for_both_is_taken, 0, TT_PUT_SIZES);
+    tcase_add_loop_test(all, the_way_that_is_faster_for_both_is_taken, 0, TT_PUT_SIZES + 1);
     tcase_add_test(all, few_are_timed);
     tcase_add_test(all, others_write_along);
     tcase_add_test(all, short_ones_are_written_plainly_and_change_nothing);

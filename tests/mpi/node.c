@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/mpi/mapped.h"
+
 static int rank, size, checks, failures;
 
 static void expect(int ok, const char *what, long got)
@@ -24,25 +26,10 @@ static void expect(int ok, const char *what, long got)
     fprintf(stderr, "FAIL rank %d: %s: %ld\n", rank, what, got);
 }
 
-/* The file that the shared memory is, as a number; 0: there is none. */
-static long shared_file(const char *way)
-{
-    FILE *maps = fopen("/proc/self/maps", "r");
-    char line[1024];
-    long inode = 0;
-
-    while (maps && fgets(line, sizeof line, maps))
-        if (strstr(line, way))
-            sscanf(line, "%*s %*s %*s %*s %ld", &inode);
-    if (maps)
-        fclose(maps);
-    return inode;
-}
-
 static void check_groups(int groups, const char *way)
 {
     long *all = malloc((size_t)size * sizeof *all);
-    const long mine = groups ? shared_file(way) : shared_file("tutti-") + shared_file("memfd:tutti");
+    const long mine = groups ? mapped_file(way) : mapped_file("/dev/shm/tutti-") + mapped_file("memfd:tutti");
 
     PMPI_Allgather(&mine, 1, MPI_LONG, all, 1, MPI_LONG, MPI_COMM_WORLD);
     expect((mine != 0) == (groups != 0), "is there shared memory?", mine);

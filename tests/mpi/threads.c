@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/mpi/cases.h"
+#include "tests/mpi/mapped.h"
 
 enum { THREADS = 3, ROUNDS = 60, UNDER_WAY = 3 };
 
@@ -159,6 +160,7 @@ int main(int argc, char **argv)
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
     for (int i = 0; i < THREADS; i++)
         pthread_join(workers[i].thread, NULL);
+    test_check(!mapped_file("tutti-last"), "the list of what is loaded is watched, which one thread alone may do");
     for (int i = 0; i < THREADS; i++)
         end(&workers[i]);
     return test_end();
