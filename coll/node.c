@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "coll/node_channel.h"
 #include "coll/node_read.h"
 #include "coll/node_segment.h"
+#include "coll/ticks.h"
 
 /* The words of TUTTI_NODE. */
 enum { TT_NODE_OFF, TT_NODE_ON, TT_NODE_READ };
@@ -54,15 +56,35 @@ static bool open_channels(void)
     return true;
 }
 
-/* Collective over the segment's members. */
-static void learn_names(MPI_Comm members)
-{
-    const pid_t pid = node.segment.sees_pids ? getpid() : 0;
-    int rank;
+/* A rank, and its process, whose number means something to those that count processes in the same space. */
+struct name {
+    int rank; /* of MPI_COMM_WORLD */
+    pid_t pid;
+    uint64_t space, boot;
+};
 
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Allgather(&rank, 1, MPI_INT, node.world, 1, MPI_INT, members);
-    PMPI_Allgather(&pid, sizeof pid, MPI_BYTE, node.pids, sizeof pid, MPI_BYTE, members);
+static struct name own_name(void)
+{
+    struct name name = {.pid = getpid(), .boot = tt_boot_hash()};
+    struct stat space;
+
+    PMPI_Comm_rank(MPI_COMM_WORLD, &name.rank);
+    if (stat("/proc/self/ns/pid", &space) == 0)
+        name.space = space.st_ino;
+    return name;
+}
+
+/* Collective over the segment's members. pids is 0 of those whose number means nothing here. */
+static void learn_names(MPI_Comm members, struct name *names)
+{
+    const struct name own = own_name();
+
+    PMPI_Allgather(&own, sizeof own, MPI_BYTE, names, sizeof own, MPI_BYTE, members);
+    for (int i = 0; i < node.n; i++) {
+        node.world[i] = names[i].rank;
+        if (names[i].space && names[i].space == own.space && names[i].boot == own.boot)
+            node.pids[i] = names[i].pid;
+    }
 }
 
 /* For long messages to be read where they are. Collective. Where that is not allowed, long messages go through shared
@@ -115,15 +137,20 @@ static void close_lists(void)
 
 static void join(MPI_Comm members)
 {
+    struct name *names;
+
     PMPI_Comm_size(members, &node.n);
     PMPI_Comm_rank(members, &node.mine);
-    if (!tt_all_have(members, make_lists()) || !tt_all_have(members, open_channels())) {
+    names = calloc((size_t)node.n, sizeof *names);
+    if (!tt_all_have(members, make_lists() && names) || !tt_all_have(members, open_channels())) {
+        free(names);
         close_lists();
         tt_segment_close(&node.segment);
         tt_log(TT_INFO, "no memory for what the ranks of a node share: they pass messages by MPI");
         return;
     }
-    learn_names(members);
+    learn_names(members, names);
+    free(names);
     share_parkings(members);
     if (tt_config.node == TT_NODE_READ)
         see_each_other(members);

@@ -180,17 +180,15 @@ static void drop(struct attempt *a)
 }
 
 /* The way that serves more of them. */
-static struct attempt best_attempt(MPI_Comm comm, int rank, int n, enum way *way)
+static struct attempt best_attempt(MPI_Comm comm, int rank, int n)
 {
     struct attempt first = attempt(comm, rank, n, BY_MEMFD), second;
 
-    *way = BY_MEMFD;
     if (first.have == n)
         return first;
     second = attempt(comm, rank, n, BY_NAME);
-    *way = second.have > first.have ? BY_NAME : BY_MEMFD;
-    drop(*way == BY_NAME ? &first : &second);
-    return *way == BY_NAME ? second : first;
+    drop(second.have > first.have ? &first : &second);
+    return second.have > first.have ? second : first;
 }
 
 static void explain(const struct attempt *a, char *why, size_t size)
@@ -207,19 +205,17 @@ static struct tt_segment try_group(MPI_Comm comm, MPI_Comm *rest, char *why, siz
 {
     struct tt_segment s = {.members = MPI_COMM_NULL};
     struct attempt a;
-    enum way way;
     int rank, n;
 
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &n);
-    a = best_attempt(comm, rank, n, &way);
+    a = best_attempt(comm, rank, n);
     if (a.have < n)
         explain(&a, why, size);
     PMPI_Comm_split(comm, a.have == 0 ? MPI_UNDEFINED : a.memory != NULL, 0, a.memory ? &s.members : rest);
     s.memory = a.memory;
     s.size = a.offer.size;
     s.pair = a.offer.pair;
-    s.sees_pids = way == BY_MEMFD;
     return s;
 }
 

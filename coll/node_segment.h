@@ -12,7 +12,6 @@ struct tt_segment {
     size_t size;
     size_t pair;      /* bytes of a piece */
     MPI_Comm members; /* who shares it, the caller's to free; MPI_COMM_NULL if there is none */
-    bool sees_pids;   /* its members name processes alike */
 };
 
 /* Finds who of comm shares memory with this rank; collective over comm, whose ranks the MPI says are of one node. why, of

@@ -27,6 +27,7 @@ enum {
     SPINS = 1000,     /* polls before the first yield */
     GLANCES = 250,    /* which have a breath between them: some microseconds where the processor has one */
     PATIENCE_MS = 10, /* before the first sleep */
+    VAIN_MS = 100,    /* from one look after ranks to the next, of who tests */
     SLEEP_NS = 50000, /* and the kernel takes as much again; */
     MOST_SLEEP_NS = 1000000,
     SHARE = 32,          /* what part of the time so far a sleep may be */
@@ -54,14 +55,16 @@ struct wait {
     int64_t nap; /* how long the next sleep is to be, in nanoseconds */
 };
 
+static int64_t milliseconds(void)
+{
+    return tt_nanoseconds(CLOCK_MONOTONIC_COARSE) / 1000000;
+}
+
 /* A yield may take as long as others run, so that it is time that tells, and not how often. */
 static void look_at_clock(struct wait *w)
 {
-    struct timespec t;
-    int64_t now;
+    const int64_t now = milliseconds();
 
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
     if (w->since == 0)
         w->start = w->since = now;
     w->is_long |= now - w->since >= PATIENCE_MS;
@@ -139,6 +142,18 @@ void tt_wait_in_passing(void)
 {
     if (is_time())
         call_mpi();
+}
+
+void tt_wait_in_vain(void)
+{
+    static _Thread_local unsigned asked;
+    static _Thread_local int64_t since;
+    const int64_t now = ++asked % POLLS_PER_CALL == 0 ? milliseconds() : since;
+
+    if (now - since < VAIN_MS)
+        return;
+    since = now;
+    tt_node_look_after();
 }
 
 void tt_wait(bool (*done)(void *), void *what)

@@ -18,6 +18,9 @@ unsigned tt_wait_glances(void);
 /* By who does not wait here: the MPI below moves on now and then. */
 void tt_wait_in_passing(void);
 
+/* By who has asked in vain whether something is over, and may ask for ever: ranks are looked after now and then. */
+void tt_wait_in_vain(void);
+
 /* While the thread of TUTTI_PROGRESS runs: is any thread of this process in there? Then what is under way is polled as fast
  * as can be. */
 bool tt_is_waiting(void);

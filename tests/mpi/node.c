@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory that ranks of a node share: node GROUPS WAY | kill | leave | leave-long | late. GROUPS of ranks share it,
- * told apart by their number modulo that; 0: nobody does. WAY is how it was made, as /proc/self/maps names it. Sums
- * come out right in any case, at sizes that go in one line, in one record, and in many; and nothing stays in /dev/shm,
- * which run.sh sees to. kill: one rank is killed in the middle, or leaves (long: among long messages); a rank that
- * outlives it gets an error and says so. late: one rank comes a second late, and the others, who wait, hardly use a
- * core meanwhile, and are there soon. Not linked with the harness: what ends here is looked at from outside. */
+/* The memory that ranks of a node share: node GROUPS WAY | kill | leave | leave-long | leave-test | late. GROUPS of
+ * ranks share it, told apart by their number modulo that; 0: nobody does. WAY is how it was made, as /proc/self/maps
+ * names it. Sums come out right in any case, at sizes that go in one line, in one record, and in many; and nothing
+ * stays in /dev/shm, which run.sh sees to. kill: one rank is killed in the middle, or leaves (long: among long
+ * messages; test: the others only ever test); a rank that outlives it gets an error and says so. late: one rank comes a
+ * second late, and the others, who wait, hardly use a core meanwhile, and are there soon. Not linked with the harness:
+ * what ends here is looked at from outside. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -91,8 +92,24 @@ static int look(int groups, const char *way)
     return failures != 0;
 }
 
+static int reduce(double *x, double *sum, int n)
+{
+    return MPI_Allreduce(x, sum, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+/* A program that never waits. */
+static int reduce_and_test(double *x, double *sum, int n)
+{
+    MPI_Request request;
+    int error = MPI_Iallreduce(x, sum, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+
+    for (int over = 0; error == MPI_SUCCESS && !over;)
+        error = MPI_Test(&request, &over, MPI_STATUS_IGNORE);
+    return error;
+}
+
 /* Each in its own loop, so that some are in a call when it happens. */
-static int lose_one(int killed, int n)
+static int lose_one(int killed, int tests, int n)
 {
     enum { LONG = 1 << 17 };
     static double x[LONG], sum[LONG];
@@ -104,7 +121,7 @@ static int lose_one(int killed, int n)
             kill(getpid(), SIGKILL);
         if (i == 500 && rank == size - 1)
             _exit(0);
-        error = MPI_Allreduce(x, sum, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        error = (tests ? reduce_and_test : reduce)(x, sum, n);
     }
     printf("rank %d %s\n", rank, error == MPI_SUCCESS ? "knows nothing" : "got an error in time");
     fflush(stdout);
@@ -143,6 +160,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (strcmp(argv[1], "late") == 0)
         return come_late();
-    return argc < 3 ? lose_one(strcmp(argv[1], "kill") == 0, strstr(argv[1], "long") ? 1 << 17 : 1)
+    return argc < 3 ? lose_one(strcmp(argv[1], "kill") == 0, strstr(argv[1], "test") != NULL,
+                               strstr(argv[1], "long") ? 1 << 17 : 1)
                     : look(atoi(argv[1]), argv[2]);
 }

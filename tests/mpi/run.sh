@@ -392,13 +392,17 @@ run_node()
     # where the launcher lets the others be, they find out themselves
     if [ -z "$oversubscribe" ]; then
         oversubscribe=-disable-auto-cleanup
-        for how in leave leave-long; do
-            launch 3 "" node $how
-            for rank in 0 1; do
-                says "rank $rank got an error in time"
+        for how in leave leave-long leave-test; do
+            for forbidden in none memfd; do
+                export TUTTI_TEST_NODE=$forbidden
+                launch 3 node_shim.so node $how
+                for rank in 0 1; do
+                    says "rank $rank got an error in time"
+                done
+                says "rank [01]: MPI_Allreduce: rank 2 is gone: its process has ended"
             done
-            says "rank [01]: MPI_Allreduce: rank 2 is gone: its process has ended"
         done
+        unset TUTTI_TEST_NODE
         oversubscribe=
     fi
     for left in /dev/shm/tutti-*; do
