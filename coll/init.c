@@ -196,6 +196,8 @@ static int start(int provided)
     tt_wait_open(tt_node_is_crowded());
     watch_objects();
     tt_node_open();
+    if (tt_node_leader() >= 0)
+        tt_topology_lead(tt_node_leader());
     start_thread(provided);
     tt_hook_install();
     if (rank == 0)

@@ -33,8 +33,9 @@ static struct {
     bool wakes;                  /* all rouse who sleeps in his line of the segment */
     bool used;                   /* by anybody of MPI_COMM_WORLD */
     bool threaded;
+    int leader;
     pthread_mutex_t lock;
-} node = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} node = {.lock = PTHREAD_MUTEX_INITIALIZER, .leader = -1};
 
 /* ---- who ---- */
 
@@ -167,6 +168,32 @@ static void tell(const char *why)
         tt_log(TT_INFO, "rank %d: %s: such ranks pass messages by MPI", rank, why);
 }
 
+/* Collective over the ranks that the MPI says are of this node. */
+static int find_leader(MPI_Comm ours)
+{
+    int rank, leader, all[3];
+
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    leader = node.n > 1 ? node.world[0] : rank;
+    PMPI_Allreduce((int[3]){node.n > 1, leader, -leader}, all, 3, MPI_INT, MPI_MAX, ours);
+    return all[0] && all[1] != -all[2] ? leader : -1;
+}
+
+static void open_among(MPI_Comm ours, char *why, size_t size)
+{
+    node.segment = tt_segment_open(ours, why, size);
+    if (node.segment.memory) {
+        join(node.segment.members);
+        PMPI_Comm_free(&node.segment.members);
+    }
+    node.leader = find_leader(ours);
+}
+
+int tt_node_leader(void)
+{
+    return node.leader;
+}
+
 void tt_node_open(void)
 {
     MPI_Comm ours = MPI_COMM_NULL;
@@ -178,12 +205,8 @@ void tt_node_open(void)
     PMPI_Query_thread(&level);
     node.threaded = level == MPI_THREAD_MULTIPLE;
     if (PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &ours) == MPI_SUCCESS) {
-        node.segment = tt_segment_open(ours, why, sizeof why);
+        open_among(ours, why, sizeof why);
         PMPI_Comm_free(&ours);
-    }
-    if (node.segment.memory) {
-        join(node.segment.members);
-        PMPI_Comm_free(&node.segment.members);
     }
     mine = node.n > 1;
     PMPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

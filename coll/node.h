@@ -17,6 +17,10 @@ void tt_node_close(void);
 /* Is any rank of MPI_COMM_WORLD near any other? All know it alike. */
 bool tt_node_is_used(void);
 
+/* After that: where ranks that the MPI says are of one node do not share memory, but some do, the lowest rank of those
+ * that this one shares it with, or this one; else -1. */
+int tt_node_leader(void);
+
 /* The channels to the ranks of comm, all of this MPI_COMM_WORLD, of which there are so many: NULL if none of them is near
  * this one. 0, or ENOMEM. */
 int tt_node_channels(MPI_Comm comm, int size, struct tt_channel ***channels);

@@ -116,6 +116,12 @@ void tt_topology_close(void)
     node.told = node.profile = NULL;
 }
 
+void tt_topology_lead(int leader)
+{
+    node.alone = false;
+    node.leader = leader;
+}
+
 bool tt_node_is_crowded(void)
 {
     return node.crowded;

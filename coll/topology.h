@@ -12,6 +12,9 @@
 int tt_topology_open(char *why, size_t size);
 void tt_topology_close(void);
 
+/* Ranks that the MPI says are of one node are of several, as containers are: this one's begins with rank `leader`. */
+void tt_topology_lead(int leader);
+
 /* Ranks of MPI_COMM_WORLD on this node; do they outnumber the cores that they may run on? After tt_topology_open. */
 bool tt_node_is_crowded(void);
 

@@ -349,6 +349,10 @@ run_node()
     shares memfd,shm 2 0 none
     shares memfd,small 4 0 none
     shares other 4 2 memfd:tutti
+    export TUTTI_TEST_NODE=other TUTTI_LOG=debug
+    launch 4 node_shim.so node 2 memfd:tutti
+    says "topology of 4 ranks on 2 nodes"
+    unset TUTTI_TEST_NODE TUTTI_LOG
     shares odd 3 1 memfd:tutti
     export TUTTI_NODE=read
     shares none 3 1 memfd:tutti
