@@ -47,12 +47,12 @@ find_mpi()
     case $("$mpiexec" --version 2>&1) in *"Open MPI"* | *OpenRTE*) bind=--bind-to ;; esac
 }
 
-# A tree for that MPI.
+# A tree for that MPI, of the sources as they are now.
 build()
 {
-    [ -x "peers/$name/tutti" ] && return
     mkdir -p "peers/$name"
-    (cd "peers/$name" && "$top/configure" -q --without-cuda CC="$mpicc" MPIEXEC="$mpiexec" && make -s -j2) \
+    (cd "peers/$name" && { [ -f Makefile ] || "$top/configure" -q --without-cuda CC="$mpicc" MPIEXEC="$mpiexec"; } &&
+        make -s -j2) \
         >"peers/$name.log" 2>&1 || { tail "peers/$name.log" >&2; exit 1; }
 }
 

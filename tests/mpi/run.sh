@@ -369,6 +369,11 @@ run_node()
     for wait in spin yield; do
         export TUTTI_WAIT=$wait
         passes 2 "" node 1 memfd:tutti
+        launch 3 "" node late
+        [ $wait = spin ] && how="was busy" || how=slept
+        for rank in 0 1; do
+            says "rank $rank $how"
+        done
         unset TUTTI_WAIT
     done
     # refused by the kernel, to the MPI too, which has to be told that it cannot read others' memory (by UCX's tcp instead,
