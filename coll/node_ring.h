@@ -83,8 +83,7 @@ struct tt_ring {
     size_t apart;      /* so many are left between the bytes of one record and those of the next */
     uint32_t next;     /* record: number of it, counted from 0 */
     uint32_t ahead;    /* next, or beyond: those between are claimed and not yet published, or held and not yet passed */
-    uint64_t
-        used; /* of the ring of bytes, in all laps: what is given away ends there; the reader's: what he has read */
+    uint64_t used;     /* of the ring of bytes, in all laps: what is given away, or was read, ends there */
     /* the writer's: */
     uint32_t freed;  /* so many records have been read, when last looked */
     uint64_t unused; /* what is not yet free begins there */

@@ -34,9 +34,8 @@ static inline bool tt_mem_on_device(const struct tt_mem *m)
  * address is one that the host can read: a fault is never taken for "host". */
 int tt_mem_where(const void *p, struct tt_mem *mem);
 
-/* Is there a CUDA driver in this process? Costs two loads while there is none, or 20 ns where
- * several threads may ask (objects.h). If not, all memory is the host's, and
- * a call with several buffers need not ask for each. */
+/* Is there a CUDA driver in this process? Costs two loads while there is none, or 20 ns where several threads may ask
+ * (objects.h). If not, all memory is the host's, and a call with several buffers need not ask for each. */
 bool tt_driver_present(void);
 
 /* The last failure in this thread, as words: "cuMemAlloc of 4096 bytes: out of memory (CUDA_ERROR_OUT_OF_MEMORY)". */

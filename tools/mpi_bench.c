@@ -735,8 +735,10 @@ static int run(struct session *s, struct tool_bench_arguments *a, struct tool_cr
         tool_tutti_set("TUTTI_LOG", "error");
     if (!settle_manner(s->state, a, crew, s))
         return TOOL_USAGE;
-    if (a->bare && tool_crew_open_bare(crew, why, sizeof why))
-        return refuse(s->state, crew->rank, why), TOOL_FAILED;
+    if (a->bare && tool_crew_open_bare(crew, why, sizeof why)) {
+        refuse(s->state, crew->rank, why);
+        return TOOL_FAILED;
+    }
     if (crew->rank != 0) {
         tool_crew_serve(crew);
         return TOOL_OK;
