@@ -2,9 +2,9 @@
 /* What a record costs, in what can be counted on any machine however busy it is: the instructions of one small
  * MPI_Allreduce, how many of them read the clock or call the kernel, and how many lines of the cache (64 bytes) of the
  * record's file have changed after it. A child steps through the call, an instruction at a time; run.sh runs this with
- * and without a record and compares. On two ranks: what the root of a small MPI_Reduce does when the other's message is
- * there, which run.sh holds against what calls in one breath may take. Prints "counted: ..."; or "not counted: " and
- * why, where stepping is not allowed, or the processor is another. */
+ * and without a record and compares. On two ranks, record_cost COLLECTIVE: what rank 0 does in a small call when the
+ * other's message is there, which run.sh holds against what calls in one breath may take. Prints "counted: ..."; or
+ * "not counted: " and why, where stepping is not allowed, or the processor is another. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <mpi.h>
@@ -30,23 +30,36 @@ static struct shared {
 
 static int rank, size;
 
-/* Before the call that is counted: of two ranks, the other has made it, and does not wait. */
+static const char *collective = "allreduce";
+
+/* Not on the stack, of which it is known that no GPU has it. */
+static double in[2] = {1, 1}, out[2];
+
+static void call(void)
+{
+    const MPI_Comm comm = size > 1 ? MPI_COMM_WORLD : MPI_COMM_SELF;
+
+    if (strcmp(collective, "reduce") == 0)
+        MPI_Reduce(in, out, 1, MPI_DOUBLE, MPI_SUM, 0, comm);
+    else if (strcmp(collective, "allgather") == 0)
+        MPI_Allgather(in, 1, MPI_DOUBLE, out, 1, MPI_DOUBLE, comm);
+    else if (strcmp(collective, "bcast") == 0)
+        MPI_Bcast(in, 1, MPI_DOUBLE, 1, comm);
+    else if (strcmp(collective, "barrier") == 0)
+        MPI_Barrier(comm);
+    else
+        MPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, comm);
+}
+
+/* Before the call that is counted: of two ranks, the other is in it, or has made it. */
 static void prepare(void)
 {
     char word = 0;
 
-    if (size > 1)
-        PMPI_Recv(&word, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
-
-static void call(void)
-{
-    static double in = 1, out; /* not on the stack, of which it is known that no GPU has it */
-
-    if (size > 1)
-        MPI_Reduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    else
-        MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+    if (size == 1)
+        return;
+    PMPI_Recv(&word, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    usleep(50000);
 }
 
 /* The other rank, whose calls are not counted. */
@@ -54,9 +67,10 @@ static int serve(void)
 {
     char word = 0;
 
-    for (int i = 0; i <= WARM; i++)
+    for (int i = 0; i < WARM; i++)
         call();
     PMPI_Send(&word, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+    call();
     MPI_Finalize();
     return 0;
 }
@@ -140,6 +154,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    collective = argc > 1 ? argv[1] : collective;
     if (rank > 0)
         return serve();
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
