@@ -392,6 +392,47 @@ START_TEST(what_needs_no_flight_meets_what_has_one)
 }
 END_TEST
 
+/* By every message, and as soon as it has been read, since he may wait for room. */
+START_TEST(who_sleeps_is_woken)
+{
+    struct tt_parking parkings[2] = {{.sleepers = 1}, {.sleepers = 1}};
+    const size_t lengths[] = {8, 100, 3000, 100000};
+    struct end sent, got;
+    unsigned more = 0;
+    char bytes[100];
+
+    memset(bytes, 1, sizeof bytes);
+    open_sides();
+    tt_channel_unpark_at(&sides[A], &parkings[B]);
+    tt_channel_unpark_at(&sides[B], &parkings[A]);
+    for (int i = 0; i < 4; i++) {
+        const uint32_t before[] = {parkings[A].wakes, parkings[B].wakes};
+
+        make(&sent, 1, false, lengths[i], lengths[i]);
+        make(&got, 1, true, lengths[i], lengths[i]);
+        tt_channel_post(&sides[A], &sent.f);
+        ck_assert_uint_gt(parkings[B].wakes, before[B]);
+        ck_assert_uint_eq(parkings[A].wakes, before[A]);
+        tt_channel_post(&sides[B], &got.f);
+        poll_sides(500);
+        ck_assert(is_right(&got, 1, lengths[i]));
+        ck_assert_uint_gt(parkings[A].wakes, before[A]);
+        free(sent.bytes);
+        free(got.bytes);
+    }
+    for (size_t n = 1; n <= sizeof bytes; n += 99) {
+        const uint32_t before[] = {parkings[A].wakes, parkings[B].wakes};
+
+        ck_assert(tt_channel_send_now(&sides[A], CONTEXT, 1, bytes, n));
+        ck_assert_uint_eq(parkings[B].wakes, before[B] + 1);
+        ck_assert_ptr_nonnull(tt_channel_look(&sides[B], CONTEXT, 1, n, &more));
+        tt_channel_pass(&sides[B]);
+        ck_assert_uint_eq(parkings[A].wakes, before[A] + 1);
+    }
+    close_sides();
+}
+END_TEST
+
 /* With or without a flight, whoever reads knows then where the next bytes will be, which he may so have fetched. */
 START_TEST(where_the_next_bytes_will_be_is_known)
 {
@@ -912,6 +953,7 @@ int main(void)
     tcase_add_loop_test(all, what_comes_in_one_record_is_sent_on_at_once, 0, 8);
     tcase_add_loop_test(all, what_is_not_as_it_should_be_is_not_sent_on, 0, 2);
     tcase_add_test(all, what_needs_no_flight_meets_what_has_one);
+    tcase_add_test(all, who_sleeps_is_woken);
     tcase_add_test(all, where_the_next_bytes_will_be_is_known);
     tcase_add_test(all, what_needs_no_flight_does_nothing_where_there_is_no_room);
     tcase_add_loop_test(all, bytes_of_records_lie_apart, 0, 8);
