@@ -15,6 +15,8 @@
 extern const char *const tool_where_names[TOOL_NWHERES]; /* "host", "device", "managed" */
 extern const char *const tool_form_names[TOOL_NFORMS];   /* "blocking", "nonblocking", "persistent" */
 
+enum { TOOL_FEWEST_CALLS = 3 }; /* of which figures are told */
+
 enum tool_format { TOOL_TABLE, TOOL_OSU, TOOL_NCCL_TESTS, TOOL_NFORMATS };
 
 /* ---- bench_arguments.c ---- */

@@ -52,7 +52,7 @@ static const struct argp_option options[] = {
      "only these: native, chosen, nccl, or names such as ring,halving [all that can]", 1},
     {0, 0, 0, 0, "How it is measured:", 2},
     {"time", TIME, "TIME", 0, "for each path and size; three times that for those that may be the fastest [100ms]", 2},
-    {"iterations", 'n', "N", 0, "and at least so many calls [10]", 2},
+    {"iterations", 'n', "N", 0, "and at least so many calls, 3 or more [10]", 2},
     {"warmup", 'w', "N", 0, "after so many that do not count [2]", 2},
     {"skew", SKEW, "TIME[@R]", 0, "each rank comes late by a random part of TIME; @R: rank R alone does, by TIME", 2},
     {"bare", BARE, NULL, 0,
@@ -274,6 +274,9 @@ static error_t parse_measuring(int key, char *arg, struct argp_state *state)
         return 0;
     case 'n':
         a->calls = tool_positive(state, "-n", arg);
+        if (a->calls < TOOL_FEWEST_CALLS)
+            tool_die(state, TOOL_USAGE, "-n %d: the median of so few calls says nothing: %d or more", a->calls,
+                     TOOL_FEWEST_CALLS);
         return 0;
     case 'w':
         a->warmup = tool_natural(state, "-w", arg);

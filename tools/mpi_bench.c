@@ -25,7 +25,7 @@
 #include "tools/mpi_types.h"
 
 enum { PASSES = 5, TURNS = 2 * PASSES, MOST_LANES = 48, MOST_SIZES = 64, MOST_SAMPLES = TURNS * TOOL_MOST_CALLS };
-enum { FEWEST = 3, PATIENCE = 4 };
+enum { PATIENCE = 4 };
 
 struct samples {
     int n, room;
@@ -434,7 +434,7 @@ static void finish(struct session *s, struct field *f)
     for (int i = 0; i < f->nlanes; i++) {
         if (f->lanes[i].alg == TOOL_CHOSEN)
             hold_against(f, &f->lanes[i]);
-        if (f->lanes[i].calls.n >= FEWEST)
+        if (f->lanes[i].calls.n >= TOOL_FEWEST_CALLS)
             finish_lane(s, &f->lanes[i]);
     }
 }
