@@ -96,15 +96,22 @@ static void nothing_through_the_host(void)
 }
 
 /* The second call counts: the first one makes acquaintance. */
-static void count_allreduce(const char *algorithm, char *a, char *b, int n)
+static void count_allreduce(const char *algorithm, bool blocking, char *a, char *b, int n)
 {
+    MPI_Request request = MPI_REQUEST_NULL;
+
     test_pin("allreduce", algorithm);
     for (int again = 0; again < 2; again++) {
-        test_now("allreduce by %s of %d ints on GPUs%s", algorithm, n, again ? ", again" : "");
+        test_now("%s by %s of %d ints on GPUs%s", blocking ? "allreduce" : "iallreduce", algorithm, n,
+                 again ? ", again" : "");
         fill(DEVICE, a, n, again);
         fill(DEVICE, b, n, 7);
         begin_counting();
-        test_success(MPI_Allreduce(a, b, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+        if (blocking)
+            test_success(MPI_Allreduce(a, b, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+        else
+            test_success(MPI_Iallreduce(a, b, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request));
+        test_success(MPI_Wait(&request, MPI_STATUS_IGNORE));
         end_counting();
         check_sums(DEVICE, b, n, again);
     }
@@ -112,22 +119,22 @@ static void count_allreduce(const char *algorithm, char *a, char *b, int n)
     test_pin("allreduce", NULL);
 }
 
-static void try_counts(void)
+static void try_counts(bool blocking)
 {
     const unsigned long long p = (unsigned)test_size;
     const int n = 1200 * test_size;
     const unsigned long long bytes = sizeof(int) * (unsigned)n;
     char *a = memory_take(DEVICE, ROOM), *b = memory_take(DEVICE, ROOM);
 
-    count_allreduce("direct", a, b, n);
+    count_allreduce("direct", blocking, a, b, n);
     check_count("bytes of peers' memory", counted.peer_bytes, 2 * (p - 1) * bytes / p);
     check_count("launches", counted.launches, 1);
     check_count("copies", counted.copies[SIMCUDA_D2D], p - 1);
-    count_allreduce("oneshot", a, b, 2);
+    count_allreduce("oneshot", blocking, a, b, 2);
     check_count("bytes of peers' memory", counted.peer_bytes, (p - 1) * 2 * sizeof(int));
     check_count("launches", counted.launches, 1);
     check_count("copies", counted.copies[SIMCUDA_D2D], 0);
-    count_allreduce("ring", a, b, n);
+    count_allreduce("ring", blocking, a, b, n);
     check_count("bytes of peers' memory", counted.peer_bytes, 2 * (p - 1) * bytes / p);
     check_count("launches", counted.launches, p - 1);
     check_count("copies", counted.copies[SIMCUDA_D2D], p - 1); /* what is reduced is read where it is */
@@ -296,7 +303,8 @@ int main(int argc, char **argv)
         return 1;
     }
     if (strcmp(mode, "counts") == 0)
-        try_counts();
+        for (int blocking = 0; blocking < 2; blocking++)
+            try_counts(blocking);
     else if (strcmp(mode, "refused") == 0)
         try_refused();
     else if (strcmp(mode, "half") == 0)
