@@ -434,7 +434,7 @@ static bool read_bytes(struct tt_channel *c, const struct tt_record *r, char *by
         c->stray->moved += r->length;
         c->stray->spoilt |= r->spoilt;
     }
-    if (bytes != r->data && r->length > 0)
+    if (!r->is_inline && r->length > 0)
         tt_ring_told(&c->in, r);
     let_go(c, piece);
     return true;
@@ -602,8 +602,7 @@ static void fetch(const char *bytes, size_t n)
 {
     enum { AT_ONCE = 1 << 10 };
 
-    for (size_t at = 0; at < n && at < AT_ONCE; at += TT_LINE)
-        __builtin_prefetch(bytes + at);
+    tt_ring_fetch_lines(bytes, n < AT_ONCE ? n : AT_ONCE);
 }
 
 const char *tt_channel_look_at_bytes(struct tt_channel *c, const struct tt_record *r)

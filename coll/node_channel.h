@@ -188,8 +188,7 @@ static inline const struct tt_record *tt_channel_await(struct tt_channel *c, siz
 
     while (!(r = tt_ring_look(&c->in)) && *more > 0) {
         tt_relax();
-        for (size_t at = 0; at < ahead; at += TT_LINE)
-            __builtin_prefetch(bytes + at);
+        tt_ring_fetch_lines(bytes, ahead);
         --*more;
     }
     return r;

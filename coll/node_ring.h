@@ -121,6 +121,13 @@ void tt_ring_hold(struct tt_ring *r);
 const char *tt_ring_expect(const struct tt_ring *r, size_t n);
 void tt_ring_told(struct tt_ring *r, const struct tt_record *record);
 
+/* Asks for the lines of n bytes, and does not wait for them. */
+static inline void tt_ring_fetch_lines(const char *bytes, size_t n)
+{
+    for (size_t at = 0; at < n; at += TT_LINE)
+        __builtin_prefetch(bytes + at);
+}
+
 /* For the reader, of n bytes that he has read and whose record he has not passed: the first byte of each line becomes
  * 0, so that his core is the only one that has it. Such a line the writer's core gets several times as fast as one that
  * it has kept and the reader has a copy of: that copy has to be called back (doc/node.md). */
