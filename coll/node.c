@@ -18,7 +18,6 @@
 #include "coll/node_channel.h"
 #include "coll/node_read.h"
 #include "coll/node_segment.h"
-#include "coll/ticks.h"
 
 /* The words of TUTTI_NODE. */
 enum { TT_NODE_OFF, TT_NODE_ON, TT_NODE_READ };
@@ -61,12 +60,12 @@ static bool open_channels(void)
 struct name {
     int rank; /* of MPI_COMM_WORLD */
     pid_t pid;
-    uint64_t space, boot;
+    ino_t space; /* 0: it is not known */
 };
 
 static struct name own_name(void)
 {
-    struct name name = {.pid = getpid(), .boot = tt_boot_hash()};
+    struct name name = {.pid = getpid()};
     struct stat space;
 
     PMPI_Comm_rank(MPI_COMM_WORLD, &name.rank);
@@ -83,7 +82,7 @@ static void learn_names(MPI_Comm members, struct name *names)
     PMPI_Allgather(&own, sizeof own, MPI_BYTE, names, sizeof own, MPI_BYTE, members);
     for (int i = 0; i < node.n; i++) {
         node.world[i] = names[i].rank;
-        if (names[i].space && names[i].space == own.space && names[i].boot == own.boot)
+        if (names[i].space && names[i].space == own.space)
             node.pids[i] = names[i].pid;
     }
 }
