@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Tutti beside the MPI it is on, on two ranks of one node, one core each: usage() below says how it is asked. For each MPI it
-# builds Tutti, in peers/NAME below where this is started, unless that is there; measures every collective below with
+# builds Tutti, in peers/NAME below where this is started, as far as its sources have changed; measures every collective below with
 # `tutti bench`, in which all paths take turns on the same buffers; and prints the geometric mean, over the sizes, of the
 # ratio of times to the MPI's own: of the fastest of Tutti's algorithms, and of the one that is chosen, and the largest
 # ratio at any size. Then a barrier and an allreduce beside what bare cores do in the same run (bench --bare).

@@ -77,13 +77,21 @@ static const struct tool_row *fastest(const struct tool_results *r, int from, in
     return best;
 }
 
+/* "-" where a call has none. */
+static const char *print_size(char *text, size_t size, const struct tool_row *row)
+{
+    if (!(tt_coll_traits(row->coll) & TT_NO_BUFFER))
+        return tt_size_print(text, size, row->bytes);
+    snprintf(text, size, "-");
+    return text;
+}
+
 static void table_row(FILE *out, const struct tool_results *r, const struct tool_row *row, const struct tool_row *best)
 {
     const bool good = best && row->path != TOOL_BARE && row->median - row->noise <= best->median + best->noise;
-    char bytes[32] = "-";
+    char bytes[32];
 
-    if (!(tt_coll_traits(row->coll) & TT_NO_BUFFER))
-        tt_size_print(bytes, sizeof bytes, row->bytes);
+    print_size(bytes, sizeof bytes, row);
     fprintf(out, "%10s  %-7s%-19s%c %9.2f %9.2f %9.2f %6d %8.3f %8.3f %6lld %11.2f", bytes, tool_path_names[row->path],
             row->algorithm, good ? '*' : ' ', us * row->least, us * row->median, us * row->p99, row->calls,
             tool_algbw(r, row) / giga, tool_busbw(r, row) / giga, (long long)row->wrong, us * row->first);
@@ -116,13 +124,19 @@ static const struct tool_row *best_of(const struct tool_results *r, int from, in
     return best;
 }
 
+/* "-": there is none. */
+static void figure(FILE *out, double value, const char *format)
+{
+    char text[32] = "-";
+
+    if (value > 0)
+        snprintf(text, sizeof text, format, value);
+    fprintf(out, " %10s", text);
+}
+
 static void side(FILE *out, const struct tool_row *row, bool named)
 {
-    char time[32] = "-";
-
-    if (row)
-        snprintf(time, sizeof time, "%.2f", us * row->median);
-    fprintf(out, " %10s", time);
+    figure(out, row ? us * row->median : 0, "%.2f");
     if (named)
         fprintf(out, " %-20s", row ? row->algorithm : "");
 }
@@ -210,26 +224,15 @@ static double memory_bound(const struct tool_results *r, const struct tool_row *
                : 0;
 }
 
-static void figure(FILE *out, double value, const char *format)
-{
-    char text[32] = "-";
-
-    if (value > 0)
-        snprintf(text, sizeof text, format, value);
-    fprintf(out, " %10s", text);
-}
-
 static void bare_line(FILE *out, const struct tool_results *r, int i, int end)
 {
     const struct tool_row *bare = best_of(r, i, end, TOOL_BARE), *chosen = best_of(r, i, end, TOOL_CHOICE);
     const double took = chosen ? chosen->median : 0, bound = memory_bound(r, &r->rows[i]);
-    char bytes[32] = "-";
+    char bytes[32];
 
     if (!bare)
         return;
-    if (!(tt_coll_traits(bare->coll) & TT_NO_BUFFER))
-        tt_size_print(bytes, sizeof bytes, bare->bytes);
-    fprintf(out, "%10s", bytes);
+    fprintf(out, "%10s", print_size(bytes, sizeof bytes, bare));
     figure(out, us * took, "%.2f");
     figure(out, us * bare->median, "%.2f");
     figure(out, bare->bytes < IN_CACHES ? took / bare->median : 0, "%.1f");

@@ -113,7 +113,7 @@ static int native_way(const struct session *s, int alg)
 static void find_lanes(const struct session *s, enum tt_coll coll, struct field *f)
 {
     if (s->a->bare)
-        add_lane(s, f, TOOL_NO_CALL, TOOL_BARE, "bare");
+        add_lane(s, f, TOOL_BELOW, TOOL_BARE, "bare");
     if (!tool_tutti_is_on()) {
         add_lane(s, f, TOOL_BELOW, TOOL_NATIVE, "native");
         return;
@@ -136,9 +136,15 @@ static void find_lanes(const struct session *s, enum tt_coll coll, struct field 
 
 /* ---- one size ---- */
 
+/* Is it no path that a call could take? */
+static bool is_bare(const struct lane *lane)
+{
+    return lane->row.path == TOOL_BARE;
+}
+
 static struct tool_order order_of(const struct lane *lane, int what, int calls)
 {
-    return (struct tool_order){.what = lane->alg == TOOL_NO_CALL ? TOOL_FLAGS : what,
+    return (struct tool_order){.what = is_bare(lane) ? TOOL_FLAGS : what,
                                .coll = (int32_t)lane->row.coll,
                                .alg = lane->alg,
                                .calls = calls,
@@ -189,9 +195,8 @@ static void leave_out(struct session *s, const struct lane *lane, const char *ch
 /* What carried the call out, "ring (why)", is what was asked for? What was chosen is remembered. */
 static bool is_what_ran(struct session *s, struct lane *lane)
 {
-    const char *choice = lane->alg == TOOL_BELOW || lane->alg == TOOL_NO_CALL
-                             ? NULL
-                             : tool_tutti_choice(MPI_COMM_WORLD, tt_coll_name(lane->row.coll));
+    const char *choice =
+        lane->alg == TOOL_BELOW ? NULL : tool_tutti_choice(MPI_COMM_WORLD, tt_coll_name(lane->row.coll));
     const size_t length = choice ? strcspn(choice, " ") : 0;
     struct tool_row *row = &lane->row;
 
@@ -252,7 +257,7 @@ static void share_time(const struct session *s, struct field *f)
     double fastest = INFINITY;
 
     for (int i = 0; i < f->nlanes; i++)
-        fastest = f->lanes[i].alg == TOOL_NO_CALL ? fastest : fmin(fastest, f->lanes[i].median);
+        fastest = is_bare(&f->lanes[i]) ? fastest : fmin(fastest, f->lanes[i].median);
     for (int i = 0; i < f->nlanes; i++)
         f->lanes[i].wanted = (f->lanes[i].median <= near * fastest ? longer : 1) * s->a->time;
 }
@@ -300,7 +305,7 @@ static bool take_turn(struct session *s, struct lane *lane)
     if (tool_crew_do(s->crew, order) < 0)
         return false;
     note_turn(lane, &s->crew->last);
-    if (s->a->form != TOOL_NONBLOCKING || lane->alg == TOOL_NO_CALL)
+    if (s->a->form != TOOL_NONBLOCKING || is_bare(lane))
         return true;
     if (!lane->overall.n)
         row->compute = lane->median;
@@ -355,7 +360,7 @@ static void hold_against(struct field *f, struct lane *chosen)
     for (int i = 0; i < f->nlanes; i++) {
         const struct lane *other = &f->lanes[i];
 
-        if (!tool_is_choice(other->alg) && other->alg != TOOL_NO_CALL)
+        if (!tool_is_choice(other->alg) && !is_bare(other))
             chosen->row.times = fmax(chosen->row.times, times_of(chosen, other));
     }
 }

@@ -38,11 +38,10 @@ struct tool_order {
     double compute; /* seconds of work between the start of a nonblocking call and the wait for it */
 };
 enum {
-    TOOL_CHOSEN = -1,    /* what is chosen while nobody pins it */
-    TOOL_BELOW = -2,     /* no Tutti: the MPI below is called past it */
-    TOOL_THREADED = -3,  /* what is chosen, with the progress thread; */
-    TOOL_CORE_FREE = -4, /* and the work meanwhile is a GPU's: the core is left alone for so long */
-    TOOL_NO_CALL = -5    /* none: TOOL_FLAGS */
+    TOOL_CHOSEN = -1,   /* what is chosen while nobody pins it */
+    TOOL_BELOW = -2,    /* no Tutti: the MPI below is called past it */
+    TOOL_THREADED = -3, /* what is chosen, with the progress thread; */
+    TOOL_CORE_FREE = -4 /* and the work meanwhile is a GPU's: the core is left alone for so long */
 };
 
 /* Is it what is chosen, however it is moved on? */
